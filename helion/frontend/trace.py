@@ -1,0 +1,183 @@
+"""Recording torch operations as nodes of a device graph."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, Callable
+
+import torch
+import torch._refs
+import torch._refs.nn.functional
+import torch._refs.special
+from torch._decomp import decomposition_table
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+from helion.ir.graph import emit, facts, set_facts
+from helion.ir.symbols import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from helion.exc import Span
+    from helion.ir.graph import Node
+    from helion.ir.symbols import Symbols
+
+aten = torch.ops.aten
+prims = torch.ops.prims
+
+# Kept whole: Triton has a direct form, and the decomposition would hide what the author wrote.
+KEPT = frozenset(
+    {
+        aten.floor_divide.default,
+        aten.floor_divide.Scalar,
+        aten.remainder.Tensor,
+        aten.remainder.Scalar,
+        aten.sigmoid.default,
+        aten.mm.default,
+        aten.bmm.default,
+    }
+)
+
+# Say something about a tensor and compute nothing.
+_QUERIES = frozenset({torch.ops.prim.device.default, aten.sym_size.int, aten.sym_stride.int})
+
+_CASTS = frozenset({aten.to.dtype, aten.to.device, aten.to.dtype_layout, aten._to_copy.default})
+
+
+class GraphBuilder:
+    """A graph under construction. Nodes of outer graphs enter it as placeholders."""
+
+    def __init__(self, parent: GraphBuilder | None = None) -> None:
+        self.graph = torch.fx.Graph()
+        self.parent = parent
+        self.captured: dict[Node, Node] = {}
+
+    def local(self, node: Node) -> Node:
+        """The node itself, or the placeholder that stands for an outer one."""
+        if node.graph is self.graph:
+            return node
+        if node not in self.captured:
+            if self.parent is not None:
+                self.parent.local(node)
+            self.captured[node] = self.placeholder(node.name, facts(node).value)
+        return self.captured[node]
+
+    def placeholder(self, name: str, value: Any) -> Node:
+        """A new input of this graph, placed before every other kind of node."""
+        first = next((n for n in self.graph.nodes if n.op != "placeholder"), None)
+        at = self.graph.inserting_before(first) if first else contextlib.nullcontext()
+        with at:
+            node = self.graph.placeholder(name)
+        set_facts(node, value=value)
+        return node
+
+
+class Recorder(TorchDispatchMode):
+    """Runs torch operations on fake tensors and records the prims that they come down to.
+
+    before:  torch.where(keep, x * scale, 0.0)            with x: bf16[tile]
+    after:   %a = prims.convert_element_type(x, float32)
+             %b = prims.mul(a, scale)
+             %c = prims.convert_element_type(b, bfloat16)
+             %d = prims.where(keep, c, 0.0)
+    """
+
+    def __init__(self, symbols: Symbols) -> None:
+        super().__init__()
+        self.symbols = symbols
+        self.builder = GraphBuilder()
+        self.span: Span | None = None
+        # The fake tensor is kept beside its node, so that its id is not used again.
+        self._nodes: dict[int, tuple[FakeTensor, Node]] = {}
+
+    def node_of(self, value: Any) -> Any:
+        """The node that computes a device tensor, in the graph being built."""
+        if isinstance(value, FakeTensor):
+            return self.builder.local(self._nodes[id(value)][1])
+        return value
+
+    def is_device(self, value: object) -> bool:
+        """Whether a value is a tensor that device code computed."""
+        return id(value) in self._nodes
+
+    def bind(self, value: FakeTensor, node: Node) -> FakeTensor:
+        """Let `node` be what computes `value`."""
+        self._nodes[id(value)] = (value, node)
+        return value
+
+    def record(self, target: Callable[..., Any], args: Sequence[Any], value: Any) -> Node:
+        """Append a node; its fake results become device tensors."""
+        node = emit(
+            self.builder.graph, target, tree_map(self.node_of, tuple(args)), value, self.span
+        )
+        if isinstance(value, FakeTensor):
+            self.bind(value, node)
+        elif isinstance(value, (tuple, list)):
+            for i, item in enumerate(value):
+                if isinstance(item, FakeTensor):
+                    getter = emit(self.builder.graph, _getitem, (node, i), item, self.span)
+                    self.bind(item, getter)
+        return node
+
+    @contextlib.contextmanager
+    def inner(self) -> Iterator[GraphBuilder]:
+        """Record into a new inner graph: the body of a loop or the branch of an if."""
+        outer = self.builder
+        self.builder = GraphBuilder(outer)
+        try:
+            yield self.builder
+        finally:
+            self.builder = outer
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Decompose `func`, or record it if nothing is left to decompose."""
+        del types
+        kwargs = kwargs or {}
+        if func in _QUERIES:
+            return func(*args, **kwargs)
+        if func in _CASTS:
+            return self._cast(func, args, kwargs)
+        if func.namespace == "prims" or func in KEPT:
+            return self._leaf(func, args, kwargs)
+        rule = decomposition_table.get(func)
+        with self:
+            if rule is not None:
+                result = rule(*args, **kwargs)
+            else:
+                result = func.decompose(*args, **kwargs)
+        if result is not NotImplemented:
+            return result
+        return self._leaf(func, args, kwargs)
+
+    def _cast(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        # Composite in C++, where the mode would not see what becomes of it.
+        value = func(*args, **kwargs)
+        if value is args[0]:
+            return value
+        self.record(prims.convert_element_type.default, (args[0], value.dtype), value)
+        return value
+
+    def _leaf(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        value = func(*args, **kwargs)
+        schema = func._schema.arguments
+        named = [kwargs.get(a.name, a.default_value) for a in schema[len(args) :]]
+        self.record(func, (*args, *named), value)
+        return value
+
+
+def _getitem(values: Sequence[Any], index: int) -> Any:
+    """One of several results of a node."""
+    return values[index]
+
+
+def result_kind(value: object) -> str:
+    """How a value is called in messages."""
+    return "tensor" if isinstance(value, torch.Tensor) else kind_of(value).__name__
