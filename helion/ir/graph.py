@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 
+from helion.ir.symbols import freeze
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -83,16 +85,23 @@ def emit(
     span: Span | None,
 ) -> Node:
     """Append a call to a graph."""
-    node = graph.create_node("call_function", target, tuple(args))
+    node = graph.create_node("call_function", target, _frozen(tuple(args)))
     set_facts(node, value=value, span=span)
     return node
+
+
+def _frozen(arg: Any) -> Any:
+    if isinstance(arg, tuple) and hasattr(arg, "_fields"):
+        return type(arg)(*(_frozen(a) for a in arg))
+    if isinstance(arg, (tuple, list)):
+        return tuple(_frozen(a) for a in arg)
+    return freeze(arg)
 
 
 def copy_graph(graph: torch.fx.Graph) -> torch.fx.Graph:
     """A copy that a pass may edit; facts are carried over."""
     fresh = torch.fx.Graph()
-    result = fresh.graph_copy(graph, val_map := {})
-    del val_map
+    result = fresh.graph_copy(graph, {})
     if result is not None:
         fresh.output(result)
     return fresh

@@ -138,15 +138,33 @@ class Symbols:
         return [self.origins[s] for s in symbols if s in self.origins]  # pyright: ignore[reportArgumentType]
 
 
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """A symbolic scalar as an argument of a node; fx itself wants none of torch's."""
+
+    expr: sympy.Basic
+    kind: type
+
+    def __repr__(self) -> str:
+        return str(self.expr)
+
+
+def freeze(value: object) -> object:
+    """A symbolic scalar as a `Number`; anything else unchanged."""
+    return Number(value.node.expr, kind_of(value)) if isinstance(value, SYMBOLIC) else value
+
+
 def expr_of(value: object) -> sympy.Basic:
     """The sympy expression of a number, symbolic or not."""
     if isinstance(value, SYMBOLIC):
         return value.node.expr
-    return sympy.sympify(value)
+    return value.expr if isinstance(value, Number) else sympy.sympify(value)
 
 
 def kind_of(value: object) -> type:
     """int, float or bool, for symbolic and plain numbers alike."""
+    if isinstance(value, Number):
+        return value.kind
     if isinstance(value, (bool, torch.SymBool)):
         return bool
     if isinstance(value, (int, torch.SymInt)):
@@ -158,15 +176,15 @@ def kind_of(value: object) -> type:
 
 def is_number(value: object) -> bool:
     """Whether a value is a plain or symbolic int, float or bool."""
-    return isinstance(value, (int, float, bool, *SYMBOLIC))
+    return isinstance(value, (int, float, bool, Number, *SYMBOLIC))
 
 
 def known_int(value: object) -> int | None:
     """The value of an int that is known at compile time, else None."""
     if isinstance(value, int):
         return int(value)
-    if isinstance(value, torch.SymInt):
-        expr = value.node.expr
+    if isinstance(value, (torch.SymInt, Number)):
+        expr = expr_of(value)
         return int(expr) if expr.is_Integer else None
     return None
 

@@ -1,0 +1,101 @@
+"""Operations: one object holds the signature, type rule, lowering and eager reference of one op.
+
+    @op
+    def rand(shape, seed): ...docs...
+
+    @rand.type_rule      # abstract arguments in, abstract result out; errors of use are found here
+    @rand.lowering       # a graph node in, Triton text out
+    @rand.reference      # plain tensors in, plain tensor out
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, Callable, Protocol
+
+from helion import exc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+
+    from helion.exc import Span
+    from helion.ir.graph import Node
+    from helion.ir.symbols import Symbols
+    from helion.ir.tiles import HostTensor, TileAxis
+
+
+class TypeCtx(Protocol):
+    """What a type rule may ask of the front end."""
+
+    symbols: Symbols
+    device: torch.device
+
+    def span(self, argument: str | None = None) -> Span:
+        """The author's source of the call, or of one of its arguments."""
+        ...
+
+    def record(self, op: Op, args: Sequence[Any], value: Any) -> Any:
+        """Append a node that computes `value`, and return the value."""
+        ...
+
+    def fake(self, sizes: Sequence[Any], dtype: torch.dtype) -> torch.Tensor:
+        """A new fake tensor on the kernel's device."""
+        ...
+
+    def is_device(self, value: object) -> bool:
+        """Whether a value is a tensor that device code computed."""
+        ...
+
+    def enclosing(self) -> Sequence[TileAxis]:
+        """The axes of all loops around the call, outermost first."""
+        ...
+
+    def load(self, tensor: HostTensor, index: Sequence[Any]) -> torch.Tensor:
+        """A load from a host tensor, as if the author had written it."""
+        ...
+
+    def warn(self, warning: exc.BaseWarning) -> None:
+        """Report a warning, unless the author's settings silence its class."""
+        ...
+
+
+class Op:
+    """An operation of the language, as the author calls it."""
+
+    def __init__(self, signature: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, signature)
+        self.name = signature.__name__
+        self.signature = inspect.signature(signature)
+        self.type_rule_fn: Callable[..., Any] | None = None
+        self.lowering_fn: Callable[..., Any] | None = None
+        self.reference_fn: Callable[..., Any] | None = None
+
+    def type_rule(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Set the type rule: `(ctx, *arguments) -> value`."""
+        self.type_rule_fn = fn
+        return fn
+
+    def lowering(self, fn: Callable[[Any, Node], Any]) -> Callable[[Any, Node], Any]:
+        """Set the lowering: `(ctx, node) -> expression`."""
+        self.lowering_fn = fn
+        return fn
+
+    def reference(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Set the eager reference: `(*arguments) -> result` on real tensors."""
+        self.reference_fn = fn
+        return fn
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Outside of a kernel there is no tile, no program and no index to speak of."""
+        raise exc.NotInsideKernel(api=f"hl.{self.name}")
+
+    def __repr__(self) -> str:
+        return f"hl.{self.name}"
+
+
+def op(signature: Callable[..., Any]) -> Op:
+    """Make an operation of a documented signature; its parts are added by decorators."""
+    return Op(signature)
