@@ -1,0 +1,1 @@
+"""The language: what kernel authors import as `hl`."""
