@@ -1,0 +1,91 @@
+"""The author's source: a function's syntax tree, and spans that point back into the file."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+from typing import TYPE_CHECKING
+
+from helion.exc import Span
+
+if TYPE_CHECKING:
+    from types import FunctionType
+
+
+@dataclasses.dataclass(frozen=True)
+class FunctionSource:
+    """A parsed function.
+
+    Attributes:
+        tree: its definition; positions count from the dedented text.
+        filename: the file that it stands in.
+        name: the function's name.
+        line_offset: what to add to a line of the tree.
+        column_offset: what to add to a column of the tree.
+    """
+
+    tree: ast.FunctionDef
+    filename: str
+    name: str
+    line_offset: int
+    column_offset: int
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node of the tree stands in the file."""
+        return Span.of_node(node, self.filename, self.line_offset, self.column_offset, self.name)
+
+
+def parse(function: FunctionType) -> FunctionSource:
+    """Parse a `def` function or a lambda.
+
+    Raises:
+        OSError: the source cannot be found, as for functions made with `exec`.
+    """
+    lines, first = inspect.getsourcelines(function)
+    text = "".join(lines)
+    dedented = textwrap.dedent(text)
+    column = len(lines[0]) - len(lines[0].lstrip())
+    filename = inspect.getsourcefile(function) or function.__code__.co_filename
+    name = function.__name__
+    if name == "<lambda>":
+        tree = _lambda_definition(function, text)
+        return FunctionSource(tree, filename, name, first - 1, 0)
+    (tree,) = ast.parse(dedented).body
+    assert isinstance(tree, ast.FunctionDef)
+    return FunctionSource(tree, filename, name, first - 1, column)
+
+
+def _lambda_definition(function: FunctionType, text: str) -> ast.FunctionDef:
+    """The lambda on these source lines whose code is the function's, as a definition."""
+    for node in _lambdas(text):
+        code = compile(ast.Expression(node), "<lambda>", "eval").co_consts[0]
+        if code.co_code == function.__code__.co_code and _constants(code) == _constants(
+            function.__code__
+        ):
+            body = ast.copy_location(ast.Return(node.body), node.body)
+            definition = ast.FunctionDef("lambda_", node.args, [body], [])
+            return ast.fix_missing_locations(ast.copy_location(definition, node))
+    raise OSError(f"cannot find the source of {function}")
+
+
+def _constants(code: object) -> list[str]:
+    # Nested code objects print with the name of their file.
+    return [repr(c) for c in getattr(code, "co_consts", ()) if not hasattr(c, "co_code")]
+
+
+def _lambdas(text: str) -> list[ast.Lambda]:
+    # The lines of a lambda are rarely a statement: try shorter and shorter pieces of them.
+    start = text.find("lambda")
+    while start >= 0:
+        for end in range(len(text), start, -1):
+            try:
+                tree = ast.parse("(" + text[start:end].strip() + ")", mode="eval")
+            except SyntaxError:
+                continue
+            found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+            if found:
+                return found
+        start = text.find("lambda", start + 1)
+    return []
