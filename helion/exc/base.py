@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import string
 import sys
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, ClassVar
 
 from helion.exc.render import Diagnostic, render
-from helion.exc.spans import Related, Span
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from typing_extensions import Self
+
+    from helion.exc.spans import Related, Span
 
 __all__ = ["Base", "BaseError", "BaseWarning", "emit_warning"]
 

@@ -37,74 +37,75 @@ class Diagnostic:
 
 @dataclass(frozen=True)
 class _Mark:
-    """A stretch to underline."""
+    """A stretch to underline, and the lines to show for it, by number."""
 
     span: Span
     stroke: str
     label: str
-
-    @property
-    def lines(self) -> dict[int, str]:
-        """The lines to show, by number; those that cannot be read are left out."""
-        first, last = self.span.line, max(self.span.line, self.span.end_line)
-        numbers = list(range(first, last + 1))
-        if len(numbers) > _MOST_LINES:
-            numbers = [first, first + 1, last]
-        found = {number: source_line(self.span.filename, number) for number in numbers}
-        return {number: text for number, text in found.items() if text is not None}
+    lines: dict[int, str]
 
 
 def render(diagnostic: Diagnostic) -> str:
     """The whole text of a diagnostic, without a final line end."""
-    marks = [_Mark(related.span, "-", related.label) for related in diagnostic.related]
-    if diagnostic.span is not None:
-        marks.insert(0, _Mark(diagnostic.span, "^", diagnostic.label))
+    main = diagnostic.span
+    marks = [] if main is None else [_mark(main, "^", diagnostic.label)]
+    marks += [_mark(related.span, "-", related.label) for related in diagnostic.related]
     drawn = [mark for mark in marks if mark.lines]
-    gutter = max((len(str(max(mark.lines))) for mark in drawn), default=1)
-    blank = " " * gutter + " |"
+    gutter = " " * max((len(str(max(mark.lines))) for mark in drawn), default=1)
 
     out = [diagnostic.header]
-    if diagnostic.span is not None:
-        out.append(f"{' ' * gutter}--> {_place(diagnostic.span)}")
-    previous: _Mark | None = None
+    if main is not None:
+        out.append(f"{gutter}--> {_place(main)}")
+    above: _Mark | None = None
     for mark in drawn:
-        out += _excerpt(mark, previous, gutter, main=diagnostic.span)
-        previous = mark
+        # Two marks on one line share it: `a + b` with a label below each operand.
+        share = above is not None and _on_one_line(above, mark)
+        if not share:
+            out.append(f"{gutter} |")
+            shown = above.span if above is not None else main
+            if shown is None or shown.filename != mark.span.filename:
+                out.append(f"{gutter}::: {_place(mark.span)}")
+        out += _excerpt(mark, gutter, with_source=not share)
+        above = mark
     if drawn:
-        out.append(blank)
-    hidden = [mark for mark in marks if not mark.lines and mark.label]
-    footers = [("note", _without_excerpt(mark, diagnostic.span)) for mark in hidden]
-    for word, text in (*footers, *diagnostic.footers):
+        out.append(f"{gutter} |")
+    hidden = [mark for mark in marks if mark.label and not mark.lines]
+    notes = [("note", _without_excerpt(mark, main)) for mark in hidden]
+    for word, text in (*notes, *diagnostic.footers):
         out += _footer(word, text, gutter)
     if diagnostic.appendix:
         out += ["", diagnostic.appendix]
     return "\n".join(out)
 
 
-def _excerpt(mark: _Mark, previous: _Mark | None, gutter: int, main: Span | None) -> list[str]:
-    """The source lines of one mark, underlined."""
-    blank = " " * gutter + " |"
+def _mark(span: Span, stroke: str, label: str) -> _Mark:
+    last = max(span.line, span.end_line)
+    numbers = list(range(span.line, last + 1))
+    if len(numbers) > _MOST_LINES:
+        numbers = [span.line, span.line + 1, last]
+    found = {number: source_line(span.filename, number) for number in numbers}
+    lines = {number: text for number, text in found.items() if text is not None}
+    return _Mark(span, stroke, label, lines)
+
+
+def _on_one_line(first: _Mark, second: _Mark) -> bool:
+    same = (first.span.filename, first.lines) == (second.span.filename, second.lines)
+    return same and len(first.lines) == 1
+
+
+def _excerpt(mark: _Mark, gutter: str, *, with_source: bool) -> list[str]:
+    """The lines of one mark, each with its strokes below it; the label follows the last strokes."""
     out: list[str] = []
-    # Two marks on one line share the line: `a + b` with a label below each operand.
-    shared = previous is not None and list(previous.lines.items()) == list(mark.lines.items())
-    shared = shared and previous is not None and previous.span.filename == mark.span.filename
-    if not (shared and len(mark.lines) == 1):
-        shared = False
-        out.append(blank)
-        before = previous.span if previous is not None else main
-        if before is None or before.filename != mark.span.filename:
-            out.append(f"{' ' * gutter}::: {_place(mark.span)}")
-    last_shown: int | None = None
-    for number, text in mark.lines.items():
-        if last_shown is not None and number > last_shown + 1:
-            out.append(" " * gutter + " ...")
-        if not shared:
-            out.append(f"{number:>{gutter}} | {_expand(text)}".rstrip())
+    numbers = list(mark.lines)
+    for before, (number, text) in zip([None, *numbers], mark.lines.items(), strict=False):
+        if before is not None and number > before + 1:
+            out.append(f"{gutter} ...")
+        if with_source:
+            out.append(f"{number:>{len(gutter)}} | {_expand(text)}".rstrip())
         strokes = _strokes(mark, number, text)
-        label = f" {mark.label}" if mark.label and number == max(mark.lines) else ""
+        label = f" {mark.label}" if mark.label and number == numbers[-1] else ""
         if strokes or label:
-            out.append(f"{blank} {strokes}{label}".rstrip())
-        last_shown = number
+            out.append(f"{gutter} | {strokes}{label}")
     return out
 
 
@@ -124,9 +125,9 @@ def _strokes(mark: _Mark, number: int, text: str) -> str:
     return " " * left + mark.stroke * max(1, right - left)
 
 
-def _footer(word: str, text: str, gutter: int) -> list[str]:
+def _footer(word: str, text: str, gutter: str) -> list[str]:
     first, *rest = text.splitlines() or [""]
-    opening = f"{' ' * gutter} = {word}: "
+    opening = f"{gutter} = {word}: "
     return [opening + first, *(" " * len(opening) + line for line in rest)]
 
 

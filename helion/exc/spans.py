@@ -7,7 +7,7 @@ import linecache
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Related", "Span", "source_line"]
+__all__ = ["Related", "Span", "shown_path", "source_line"]
 
 _BODY_FIELDS = frozenset({"body", "orelse", "finalbody", "handlers", "cases", "decorator_list"})
 
@@ -105,7 +105,7 @@ def _start_of(node: ast.AST) -> tuple[int, int] | None:
 
 
 def _end_of(node: ast.AST) -> tuple[int, int] | None:
-    if not _BODY_FIELDS.intersection(node._fields) or isinstance(node, (ast.expr, ast.Module)):
+    if isinstance(node, ast.expr) or not _BODY_FIELDS.intersection(node._fields):
         line = getattr(node, "end_lineno", None)
         return None if line is None else (line, node.end_col_offset)  # type: ignore[attr-defined]
     ends = [end for child in _head(node) if (end := _deep_end(child)) is not None]
@@ -117,11 +117,8 @@ def _end_of(node: ast.AST) -> tuple[int, int] | None:
 
 def _head(node: ast.AST) -> list[ast.AST]:
     """The children that stand before a compound statement's colon."""
-    children: list[ast.AST] = []
-    for name, value in ast.iter_fields(node):
-        if name not in _BODY_FIELDS:
-            children.extend(item for item in (value if isinstance(value, list) else [value]) if isinstance(item, ast.AST))
-    return children
+    later = {id(child) for name in _BODY_FIELDS for child in getattr(node, name, ())}
+    return [child for child in ast.iter_child_nodes(node) if id(child) not in later]
 
 
 def _deep_end(node: ast.AST) -> tuple[int, int] | None:
@@ -133,7 +130,7 @@ def _deep_end(node: ast.AST) -> tuple[int, int] | None:
 
 
 def _keyword(node: ast.AST) -> str:
-    """The text of a head that holds no node: `try`, `else`-less handlers, `def f`, `class C`."""
+    """The text of a head that holds no node: `try`, a bare `except`, `def f`, `class C`."""
     if isinstance(node, ast.ExceptHandler):
         return "except"
     if isinstance(node, ast.AsyncFunctionDef):

@@ -1,0 +1,174 @@
+"""Everything that needs a GPU, in one command: the tests, the large tests, the benchmarks.
+
+    python3 benchmarks/gpu_suite.py --out results
+
+Runs from a checkout, installed or not, on any CUDA machine with torch, triton and pytest. A part that
+fails or runs out of time is reported and the others still run; the exit code is then 1. The folder gets
+the output of each part (`PART.log`) and `suite.json`: the machine, the versions, how each part went, and
+what each benchmark measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# Scripts beside this one; each takes `--json FILE`.
+BENCHMARKS = ("dropout_bandwidth", "launch", "compile_time")
+# What a part leaves of the time for each part after it.
+RESERVE_S = 45.0
+TAIL_LINES = 30
+
+MACHINE = """
+import json, platform, torch, triton
+facts = {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__,
+         "cuda": torch.version.cuda, "gpu": None}
+if torch.cuda.is_available():
+    properties = torch.cuda.get_device_properties(0)
+    facts |= {"gpu": properties.name, "capability": f"{properties.major}.{properties.minor}",
+              "memory_gib": round(properties.total_memory / 2**30, 1)}
+print(json.dumps(facts))
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A command of the suite; `measures` says that it takes `--json FILE`."""
+
+    name: str
+    command: tuple[str, ...]
+    measures: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """How a part went: ok, failed, timeout or not run; `note` is the last line it printed."""
+
+    name: str
+    status: str
+    seconds: float
+    note: str = ""
+    measured: object = None
+
+
+def all_parts(workers: int) -> list[Part]:
+    """The tests first, since a fast kernel that is wrong is of no use; then the benchmarks in the tree."""
+    pytest = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=10")
+    # Large tests run alone: several at once would not fit on the GPU.
+    spread = ("-n", str(workers)) if workers > 1 and importlib.util.find_spec("xdist") else ()
+    tests = [
+        Part("tests", (*pytest, *spread, "-m", "not large")),
+        Part("large", (*pytest, "-m", "large", "--large")),
+    ]
+    scripts = [(name, ROOT / "benchmarks" / f"{name}.py") for name in BENCHMARKS]
+    return tests + [
+        Part(name, (sys.executable, str(script)), measures=True) for name, script in scripts if script.exists()
+    ]
+
+
+def run_part(part: Part, out: Path, limit_s: float) -> Outcome:
+    """Run one part, its output going to `out/PART.log`, for at most `limit_s` seconds."""
+    if limit_s <= 0:
+        return Outcome(part.name, "not run", 0.0, "no time left")
+    log = out / f"{part.name}.log"
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    env = os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder, "result.json")
+        asked = ("--json", str(result)) if part.measures else ()
+        with log.open("w", encoding="utf-8") as output:
+            status = _run((*part.command, *asked), output, env, limit_s)
+        seconds = time.monotonic() - began
+        measured = None
+        if part.measures and status == "ok":
+            try:
+                measured = json.loads(result.read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                return Outcome(part.name, "failed", seconds, f"no result: {error}")
+    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    return Outcome(part.name, status, seconds, lines[-1].strip("= ") if lines else "", measured)
+
+
+def _run(command: tuple[str, ...], output: object, env: dict[str, str], limit_s: float) -> str:
+    # A session of its own, so that the time limit ends the workers that pytest started as well.
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        return "failed" if process.wait(limit_s) else "ok"
+    except subprocess.TimeoutExpired:
+        return "timeout"
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def run_suite(parts: list[Part], out: Path, budget_s: float) -> list[Outcome]:
+    """Run all parts within `budget_s` seconds, telling how each went and why one failed."""
+    ends = time.monotonic() + budget_s
+    outcomes: list[Outcome] = []
+    for number, part in enumerate(parts, 1):
+        reserved = RESERVE_S * (len(parts) - number)
+        outcome = run_part(part, out, ends - reserved - time.monotonic())
+        outcomes.append(outcome)
+        print(f"[{number}/{len(parts)}] {part.name}: {outcome.status}, {outcome.seconds:.0f} s", flush=True)
+        log = out / f"{part.name}.log"
+        if outcome.status in ("failed", "timeout"):
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            print(*(f"    {line}" for line in lines[-TAIL_LINES:]), sep="\n", flush=True)
+    return outcomes
+
+
+def machine_facts() -> dict[str, object]:
+    """The GPU and the versions, read in a process of its own: a CUDA context here would hold memory."""
+    ran = subprocess.run([sys.executable, "-c", MACHINE], capture_output=True, text=True, check=False)
+    if ran.returncode:
+        return {"gpu": None, "error": (ran.stderr.strip().splitlines() or ["no message"])[-1]}
+    return json.loads(ran.stdout)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Run the tests and benchmarks that need a GPU.")
+    parser.add_argument("--out", type=Path, required=True, help="folder for logs and suite.json")
+    parser.add_argument("--budget", type=float, default=3600, metavar="SECONDS", help="time for all parts")
+    parser.add_argument("--workers", type=int, default=4, help="test processes (needs pytest-xdist)")
+    parser.add_argument("--only", nargs="+", metavar="PART", help="run these parts alone")
+    options = parser.parse_args(arguments)
+
+    parts = all_parts(options.workers)
+    unknown = set(options.only or ()) - {part.name for part in parts}
+    if unknown:
+        parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(p.name for p in parts)}")
+    parts = [part for part in parts if not options.only or part.name in options.only]
+
+    facts = machine_facts()
+    print(", ".join(f"{name} {value}" for name, value in facts.items()), flush=True)
+    if facts["gpu"] is None:
+        print("no CUDA device: nothing was run", file=sys.stderr)
+        return 2
+    options.out.mkdir(parents=True, exist_ok=True)
+    outcomes = run_suite(parts, options.out, options.budget)
+    report = {"machine": facts, "parts": [dataclasses.asdict(outcome) for outcome in outcomes]}
+    (options.out / "suite.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+    print()
+    for outcome in outcomes:
+        print(f"{outcome.name:18} {outcome.status:8} {outcome.seconds:6.0f} s  {outcome.note[:80]}")
+    return 0 if all(outcome.status == "ok" for outcome in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

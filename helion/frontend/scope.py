@@ -1,0 +1,77 @@
+"""Names: what each is bound to, and whether the host or the device bound it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from torch._subclasses.fake_tensor import FakeTensor
+
+from helion.ir.symbols import SYMBOLIC, HostNumber, Symbols, expr_of, kind_of
+from helion.ir.tiles import HostTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclasses.dataclass
+class Scope:
+    """The variables of one function while it is interpreted.
+
+    Attributes:
+        host: names that the host part bound, with their values on fake tensors.
+        device: names that device code bound.
+        module: the globals of the function.
+    """
+
+    host: dict[str, Any]
+    device: dict[str, Any]
+    module: Mapping[str, Any]
+
+    def copy(self) -> Scope:
+        """A scope whose device names can be rebound without touching this one."""
+        return Scope(self.host, dict(self.device), self.module)
+
+
+class HostImports:
+    """Host values as device code sees them.
+
+    A tensor becomes a `HostTensor`; a number keeps its expression and is remembered with the host
+    text that holds it, so that the launch can pass it under the author's name.
+    """
+
+    def __init__(self, symbols: Symbols) -> None:
+        self.symbols = symbols
+        self.tensors: dict[str, HostTensor] = {}
+        self.numbers: dict[Any, str] = {}
+
+    def bring(self, value: Any, text: str) -> Any:
+        """`value`, which the host expression `text` holds, for use on the device."""
+        if isinstance(value, FakeTensor):
+            known = self.tensors.get(text)
+            if known is None or known.fake is not value:
+                known = self.tensors[text] = HostTensor(text, value)
+            return known
+        if isinstance(value, SYMBOLIC):
+            self.numbers.setdefault((expr_of(value), kind_of(value)), text)
+            return value
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            fields: tuple[str, ...] = value._fields  # pyright: ignore[reportAttributeAccessIssue]
+            return type(value)(
+                *(self.bring(v, f"{text}.{f}") for v, f in zip(value, fields, strict=True))
+            )
+        if isinstance(value, (tuple, list)):
+            return type(value)(self.bring(v, f"{text}[{i}]") for i, v in enumerate(value))
+        if isinstance(value, dict):
+            return {k: self.bring(v, f"{text}[{k!r}]") for k, v in value.items()}
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            changes = {
+                f.name: self.bring(getattr(value, f.name), f"{text}.{f.name}")
+                for f in dataclasses.fields(value)
+            }
+            return dataclasses.replace(value, **changes)
+        return value
+
+    def unknown(self, kind: type, text: str) -> Any:
+        """A number that the host computes in a way that only running it can tell."""
+        return self.symbols.number(kind, HostNumber(text, kind))
