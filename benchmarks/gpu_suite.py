@@ -2,10 +2,10 @@
 
     python3 benchmarks/gpu_suite.py --out results
 
-Runs from a checkout, installed or not, on any CUDA machine with torch, triton and pytest. A part that
-fails or runs out of time is reported and the others still run; the exit code is then 1. The folder gets
-the output of each part (`PART.log`) and `suite.json`: the machine, the versions, how each part went, and
-what each benchmark measured.
+Runs from a checkout, installed or not, on any CUDA machine with torch, triton and pytest. A part
+that fails or runs out of time is reported and the others still run; the exit code is then 1. The
+folder gets the output of each part (`PART.log`) and `suite.json`: the machine, the versions, how
+each part went, and what each benchmark measured.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
 # Scripts beside this one; each takes `--json FILE`.
@@ -62,7 +63,7 @@ class Outcome:
 
 
 def all_parts(workers: int) -> list[Part]:
-    """The tests first, since a fast kernel that is wrong is of no use; then the benchmarks in the tree."""
+    """The tests first, since a fast kernel that is wrong is no use; then the benchmarks there are."""
     pytest = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=10")
     # Large tests run alone: several at once would not fit on the GPU.
     spread = ("-n", str(workers)) if workers > 1 and importlib.util.find_spec("xdist") else ()
@@ -71,9 +72,12 @@ def all_parts(workers: int) -> list[Part]:
         Part("large", (*pytest, "-m", "large", "--large")),
     ]
     scripts = [(name, ROOT / "benchmarks" / f"{name}.py") for name in BENCHMARKS]
-    return tests + [
-        Part(name, (sys.executable, str(script)), measures=True) for name, script in scripts if script.exists()
+    measured = [
+        Part(name, (sys.executable, str(script)), measures=True)
+        for name, script in scripts
+        if script.exists()
     ]
+    return tests + measured
 
 
 def run_part(part: Part, out: Path, limit_s: float) -> Outcome:
@@ -96,16 +100,29 @@ def run_part(part: Part, out: Path, limit_s: float) -> Outcome:
                 measured = json.loads(result.read_text(encoding="utf-8"))
             except (OSError, ValueError) as error:
                 return Outcome(part.name, "failed", seconds, f"no result: {error}")
-    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    return Outcome(part.name, status, seconds, lines[-1].strip("= ") if lines else "", measured)
+    note = (read_lines(log) or [""])[-1].strip("= ")
+    return Outcome(part.name, status, seconds, note, measured)
 
 
-def _run(command: tuple[str, ...], output: object, env: dict[str, str], limit_s: float) -> str:
+def read_lines(log: Path) -> list[str]:
+    """The lines of a log that hold anything; none if the part never began."""
+    if not log.exists():
+        return []
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _run(command: tuple[str, ...], output: TextIO, env: dict[str, str], limit_s: float) -> str:
     # A session of its own, so that the time limit ends the workers that pytest started as well.
     process = subprocess.Popen(
-        command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+        command,
+        cwd=ROOT,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
         start_new_session=True,
-    )  # fmt: skip
+    )
     try:
         return "failed" if process.wait(limit_s) else "ok"
     except subprocess.TimeoutExpired:
@@ -124,17 +141,18 @@ def run_suite(parts: list[Part], out: Path, budget_s: float) -> list[Outcome]:
         reserved = RESERVE_S * (len(parts) - number)
         outcome = run_part(part, out, ends - reserved - time.monotonic())
         outcomes.append(outcome)
-        print(f"[{number}/{len(parts)}] {part.name}: {outcome.status}, {outcome.seconds:.0f} s", flush=True)
-        log = out / f"{part.name}.log"
+        took = f"{outcome.status}, {outcome.seconds:.0f} s"
+        print(f"[{number}/{len(parts)}] {part.name}: {took}", flush=True)
         if outcome.status in ("failed", "timeout"):
-            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-            print(*(f"    {line}" for line in lines[-TAIL_LINES:]), sep="\n", flush=True)
+            for line in read_lines(out / f"{part.name}.log")[-TAIL_LINES:]:
+                print(f"    {line}", flush=True)
     return outcomes
 
 
 def machine_facts() -> dict[str, object]:
-    """The GPU and the versions, read in a process of its own: a CUDA context here would hold memory."""
-    ran = subprocess.run([sys.executable, "-c", MACHINE], capture_output=True, text=True, check=False)
+    """The GPU and the versions, read in another process: a CUDA context here would hold memory."""
+    command = [sys.executable, "-c", MACHINE]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode:
         return {"gpu": None, "error": (ran.stderr.strip().splitlines() or ["no message"])[-1]}
     return json.loads(ran.stdout)
@@ -143,15 +161,18 @@ def machine_facts() -> dict[str, object]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Run the tests and benchmarks that need a GPU.")
     parser.add_argument("--out", type=Path, required=True, help="folder for logs and suite.json")
-    parser.add_argument("--budget", type=float, default=3600, metavar="SECONDS", help="time for all parts")
-    parser.add_argument("--workers", type=int, default=4, help="test processes (needs pytest-xdist)")
+    parser.add_argument(
+        "--budget", type=float, default=3600, metavar="SECONDS", help="for all parts"
+    )
+    parser.add_argument("--workers", type=int, default=4, help="test processes (with pytest-xdist)")
     parser.add_argument("--only", nargs="+", metavar="PART", help="run these parts alone")
     options = parser.parse_args(arguments)
 
     parts = all_parts(options.workers)
     unknown = set(options.only or ()) - {part.name for part in parts}
     if unknown:
-        parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(p.name for p in parts)}")
+        names = ", ".join(part.name for part in parts)
+        parser.error(f"no part {', '.join(sorted(unknown))}; there are {names}")
     parts = [part for part in parts if not options.only or part.name in options.only]
 
     facts = machine_facts()

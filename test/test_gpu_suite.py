@@ -27,7 +27,9 @@ def test_a_failing_part_does_not_stop_the_others(tmp_path, capsys):
 
 
 def test_measurements_are_collected(tmp_path):
-    write = "import sys; assert sys.argv[1] == '--json'; open(sys.argv[2], 'w').write('{\"gbps\": 7}')"
+    write = (
+        "import sys; assert sys.argv[1] == '--json'; open(sys.argv[2], 'w').write('{\"gbps\": 7}')"
+    )
     assert run_part(python("speed", write, measures=True), tmp_path, 60).measured == {"gbps": 7}
 
 
@@ -57,7 +59,10 @@ def test_suite_reports_and_exits_with_one_after_a_failure(tmp_path, monkeypatch,
     monkeypatch.setattr(gpu_suite, "machine_facts", lambda: {"gpu": "some GPU"})
     assert gpu_suite.main(["--out", str(tmp_path / "out")]) == 1
     report = json.loads((tmp_path / "out" / "suite.json").read_text())
-    assert [(part["name"], part["status"]) for part in report["parts"]] == [("good", "ok"), ("bad", "failed")]
+    assert [(part["name"], part["status"]) for part in report["parts"]] == [
+        ("good", "ok"),
+        ("bad", "failed"),
+    ]
     assert gpu_suite.main(["--out", str(tmp_path / "out"), "--only", "good"]) == 0
     assert "fine" in capsys.readouterr().out
 

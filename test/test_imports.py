@@ -34,7 +34,13 @@ def helion_imports() -> list[tuple[str, str, str]]:
         for line, name in imported_modules(path.read_text(encoding="utf-8"), package):
             if name.split(".")[0] == "helion":
                 target = (name.split(".") + ["__init__"])[1]
-                edges.append((f"helion/{inside.as_posix()}:{line}", inside.parts[0].removesuffix(".py"), target))
+                edges.append(
+                    (
+                        f"helion/{inside.as_posix()}:{line}",
+                        inside.parts[0].removesuffix(".py"),
+                        target,
+                    )
+                )
     return edges
 
 
@@ -48,12 +54,20 @@ def test_imports_go_one_way():
 
     edges = helion_imports()
     assert edges
-    wrong = [f"{place}: {room} imports {target}" for place, room, target in edges if not allowed(room, target)]
+    wrong = [
+        f"{place}: {room} imports {target}"
+        for place, room, target in edges
+        if not allowed(room, target)
+    ]
     assert not wrong, "\n".join(wrong)
 
 
 def test_every_module_is_in_a_room():
-    rooms = {path.name.removesuffix(".py") for path in HELION.iterdir() if path.suffix == ".py" or path.is_dir()}
+    rooms = {
+        path.name.removesuffix(".py")
+        for path in HELION.iterdir()
+        if path.suffix == ".py" or path.is_dir()
+    }
     assert rooms - {"__pycache__"} <= {*ROOMS, *ABOVE, "_compat"}
 
 

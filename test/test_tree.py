@@ -49,7 +49,11 @@ def test_machine_paths_are_recognised(folder):
 
 def test_files_end_in_one_newline():
     texts = {path.relative_to(ROOT): path.read_bytes() for path in text_files()}
-    wrong = [str(name) for name, text in texts.items() if text and (text[-1:] != b"\n" or text[-2:] == b"\n\n")]
+    wrong = [
+        str(name)
+        for name, text in texts.items()
+        if text and (text[-1:] != b"\n" or text[-2:] == b"\n\n")
+    ]
     assert not wrong, wrong
 
 

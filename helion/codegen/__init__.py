@@ -1,0 +1,1 @@
+"""Code generation: device IR and a config in, one readable Triton module out."""
