@@ -1,0 +1,116 @@
+"""Subscripts of host tensors: what each index item is, and the shape of the result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from helion import exc
+from helion.ir.symbols import is_number, kind_of
+from helion.ir.tiles import SliceItem, TileAxis, TileItem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from helion.exc import Span
+
+_INDEX_DTYPES = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
+
+
+def normalize(index: Sequence[Any], tensor: torch.Tensor, span: Span) -> tuple[Any, ...]:
+    """The items of a subscript, one for each dimension of `tensor`, and `None` for new ones.
+
+    Tiles become `TileItem`, slices become `SliceItem`, a missing end means `:`; ints, scalars and
+    integer tensors stay.
+    """
+    items = _expand_ellipsis(_flatten(index), tensor, span)
+    result: list[Any] = []
+    dim = 0
+    for item in items:
+        if item is None:
+            result.append(None)
+            continue
+        result.append(_item(item, tensor.shape[dim], span))
+        dim += 1
+    return tuple(result)
+
+
+def result_shape(items: Sequence[Any]) -> list[Any]:
+    """The shape of a load with these items.
+
+    One-dimensional tensors each keep a dimension of their own (an outer product, unlike torch).
+    Neighbouring tensors of which one has more dimensions broadcast together and stand at the first.
+    """
+    tensors = [i for i, item in enumerate(items) if isinstance(item, torch.Tensor) and item.dim()]
+    together = any(items[i].dim() > 1 for i in tensors) and len(tensors) > 1
+    together = together and tensors == list(range(tensors[0], tensors[-1] + 1))
+    shape: list[Any] = []
+    for i, item in enumerate(items):
+        if item is None:
+            shape.append(1)
+        elif isinstance(item, TileItem):
+            shape.append(item.axis.size)
+        elif isinstance(item, SliceItem):
+            shape.append(item.length)
+        elif isinstance(item, torch.Tensor) and item.dim():
+            if not together:
+                shape.extend(item.shape)
+            elif i == tensors[0]:
+                shape.extend(torch.broadcast_shapes(*(items[t].shape for t in tensors)))
+    return shape
+
+
+def _flatten(index: Sequence[Any]) -> list[Any]:
+    """The items; the tuple of tiles that `hl.tile([m, n])` yields counts as its tiles."""
+    if len(index) == 1 and isinstance(index[0], (tuple, list)):
+        return list(index[0])
+    return [i[0] if isinstance(i, (tuple, list)) and len(i) == 1 else i for i in index]
+
+
+def _expand_ellipsis(items: list[Any], tensor: torch.Tensor, span: Span) -> list[Any]:
+    given = sum(i is not None and i is not Ellipsis for i in items)
+    missing = tensor.dim() - given
+    if missing < 0:
+        raise exc.RankMismatch(span, expected=tensor.dim(), got=given)
+    dots = [k for k, i in enumerate(items) if i is Ellipsis]
+    if len(dots) > 1:
+        raise exc.TypeInferenceError(span, detail="an index can only have a single ellipsis")
+    at = dots[0] if dots else len(items)
+    return [*items[:at], *[slice(None)] * missing, *items[at + len(dots) :]]
+
+
+def _item(item: Any, size: Any, span: Span) -> Any:
+    if isinstance(item, TileAxis):
+        return TileItem(item) if item.block else item
+    if isinstance(item, (TileItem, SliceItem)):
+        return item
+    if isinstance(item, slice):
+        return _slice(item, size)
+    if isinstance(item, int) and not isinstance(item, bool):
+        return item if item >= 0 else size + item
+    if is_number(item) and kind_of(item) is int:
+        return item
+    if isinstance(item, torch.Tensor):
+        if item.dtype is torch.bool:
+            raise exc.DataDependentOutputShapeNotSupported(span, api="indexing with a bool tensor")
+        if item.dtype in _INDEX_DTYPES:
+            return item
+    raise exc.InvalidIndexingType(span, got=type(item).__name__)
+
+
+def _slice(item: slice, size: Any) -> SliceItem:
+    step = 1 if item.step is None else item.step
+    start = _bound(item.start, size, 0)
+    stop = _bound(item.stop, size, size)
+    return SliceItem(start, (stop - start + step - 1) // step, step)
+
+
+def _bound(value: Any, size: Any, default: Any) -> Any:
+    if value is None:
+        return default
+    if isinstance(value, int) and value < 0:
+        return size + value
+    if isinstance(value, int) and isinstance(size, int):
+        return min(value, size)
+    return value
