@@ -32,8 +32,8 @@ TAIL_LINES = 30
 
 MACHINE = """
 import json, platform, torch, triton
-facts = {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__,
-         "cuda": torch.version.cuda, "gpu": None}
+facts = {"python": platform.python_version(), "torch": torch.__version__,
+         "triton": triton.__version__, "cuda": torch.version.cuda, "gpu": None}
 if torch.cuda.is_available():
     properties = torch.cuda.get_device_properties(0)
     facts |= {"gpu": properties.name, "capability": f"{properties.major}.{properties.minor}",
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def all_parts(workers: int) -> list[Part]:
-    """The tests first, since a fast kernel that is wrong is no use; then the benchmarks there are."""
+    """The tests first, since a wrong kernel needs no timing; then the benchmarks in the tree."""
     pytest = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=10")
     # Large tests run alone: several at once would not fit on the GPU.
     spread = ("-n", str(workers)) if workers > 1 and importlib.util.find_spec("xdist") else ()

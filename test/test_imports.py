@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 HELION = Path(__file__).parent.parent / "helion"
-# Each room may import itself and the rooms before it, and `_compat`, which imports nothing of helion.
+# Each may import itself, those before it, and `_compat`, which imports nothing of helion.
 ROOMS = ("exc", "ir", "language", "frontend", "codegen", "runtime", "autotuner")
 # These stand above the rooms: they import what they like, and no room imports them.
 ABOVE = ("__init__", "_testing", "random")
@@ -33,14 +33,9 @@ def helion_imports() -> list[tuple[str, str, str]]:
         package = ".".join(["helion", *inside.parts[:-1]])
         for line, name in imported_modules(path.read_text(encoding="utf-8"), package):
             if name.split(".")[0] == "helion":
-                target = (name.split(".") + ["__init__"])[1]
-                edges.append(
-                    (
-                        f"helion/{inside.as_posix()}:{line}",
-                        inside.parts[0].removesuffix(".py"),
-                        target,
-                    )
-                )
+                room = inside.parts[0].removesuffix(".py")
+                target = [*name.split("."), "__init__"][1]
+                edges.append((f"helion/{inside.as_posix()}:{line}", room, target))
     return edges
 
 

@@ -1,0 +1,166 @@
+"""Expressions: one method for each kind of syntax node, for host and device code alike."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import TYPE_CHECKING, Any, Callable
+
+import torch
+
+from helion import exc
+from helion.frontend import arithmetic
+from helion.ir.symbols import SYMBOLIC
+from helion.ir.tiles import HostTensor
+
+if TYPE_CHECKING:
+    from helion.frontend.scope import HostImports, Scope
+    from helion.frontend.source import FunctionSource
+
+
+class Evaluator:
+    """Evaluates expressions of one function on abstract values.
+
+    Subclasses say what differs between host and device: how a name is read, how a function is
+    called, and how a subscript is taken.
+    """
+
+    def __init__(self, source: FunctionSource, scope: Scope, imports: HostImports) -> None:
+        self.source = source
+        self.scope = scope
+        self.imports = imports
+        self.types: dict[ast.AST, Any] = {}
+
+    def evaluate(self, node: ast.expr) -> Any:
+        """The value of an expression; errors get the span of the innermost one."""
+        method: Callable[[Any], Any] | None = getattr(self, f"eval_{type(node).__name__}", None)
+        if method is None:
+            raise exc.StatementNotSupported(self.source.span(node), construct=type(node).__name__)
+        try:
+            value = method(node)
+        except exc.Base as error:
+            raise error.with_span(self.source.span(node)) from error.__cause__
+        self.types[node] = value
+        return value
+
+    def eval_Constant(self, node: ast.Constant) -> Any:
+        """A literal."""
+        return node.value
+
+    def eval_Name(self, node: ast.Name) -> Any:
+        """A variable: device, host, module global or builtin, in this order."""
+        if node.id in self.scope.device:
+            return self.scope.device[node.id]
+        if node.id in self.scope.host:
+            return self.read_host(self.scope.host[node.id], node.id)
+        if node.id in self.scope.module:
+            return self.read_host(self.scope.module[node.id], f"_source_module.{node.id}")
+        if hasattr(builtins, node.id):
+            return getattr(builtins, node.id)
+        raise exc.UndefinedVariable(self.source.span(node), name=node.id)
+
+    def read_host(self, value: Any, text: str) -> Any:
+        """A host value as this code sees it."""
+        del text
+        return value
+
+    def eval_Tuple(self, node: ast.Tuple) -> Any:
+        """A tuple."""
+        return tuple(self._items(node.elts))
+
+    def eval_List(self, node: ast.List) -> Any:
+        """A list."""
+        return self._items(node.elts)
+
+    def eval_Dict(self, node: ast.Dict) -> Any:
+        """A dict with literal keys."""
+        return {
+            self.evaluate(k): self.evaluate(v)
+            for k, v in zip(node.keys, node.values, strict=True)
+            if k is not None
+        }
+
+    def _items(self, nodes: list[ast.expr]) -> list[Any]:
+        items: list[Any] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                items.extend(self.evaluate(node.value))
+            else:
+                items.append(self.evaluate(node))
+        return items
+
+    def eval_BinOp(self, node: ast.BinOp) -> Any:
+        """`a + b` and its like."""
+        left, right = self.evaluate(node.left), self.evaluate(node.right)
+        return self.call(arithmetic.BINARY[type(node.op)], (left, right), {}, node)
+
+    def eval_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        """`-a`, `~a`, `not a`."""
+        value = self.evaluate(node.operand)
+        if isinstance(node.op, ast.Not):
+            return arithmetic.negate(value)
+        return self.call(arithmetic.UNARY[type(node.op)], (value,), {}, node)
+
+    def eval_Compare(self, node: ast.Compare) -> Any:
+        """A comparison; a chain is the conjunction of its links."""
+        left = self.evaluate(node.left)
+        result: Any = True
+        for op, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.evaluate(right_node)
+            link = self._compare(op, left, right, node)
+            result = link if result is True else result & link
+            left = right
+        return result
+
+    def _compare(self, op: ast.cmpop, left: Any, right: Any, node: ast.AST) -> Any:
+        if isinstance(op, ast.Is):
+            return left is right
+        if isinstance(op, ast.IsNot):
+            return left is not right
+        if isinstance(op, ast.In):
+            return left in right
+        if isinstance(op, ast.NotIn):
+            return left not in right
+        return self.call(arithmetic.COMPARE[type(op)], (left, right), {}, node)
+
+    def eval_BoolOp(self, node: ast.BoolOp) -> Any:
+        """`and`, `or`: short-circuit where the value is known, a logical operation where not."""
+        is_and = isinstance(node.op, ast.And)
+        result: Any = is_and
+        for item in node.values:
+            value = self.evaluate(item)
+            if isinstance(value, (torch.Tensor, *SYMBOLIC)):
+                result = value if result is is_and else (result & value if is_and else result | value)
+            elif bool(value) is not is_and:
+                return value
+            elif not isinstance(result, (torch.Tensor, *SYMBOLIC)):
+                result = value
+        return result
+
+    def eval_Attribute(self, node: ast.Attribute) -> Any:
+        """`value.name`."""
+        value = self.evaluate(node.value)
+        target = value.fake if isinstance(value, HostTensor) else value
+        if not hasattr(target, node.attr):
+            detail = f"`{ast.unparse(node.value)}` has no attribute `{node.attr}`"
+            raise exc.TypeInferenceError(self.source.span(node), detail=detail)
+        return getattr(target, node.attr)
+
+    def eval_Slice(self, node: ast.Slice) -> Any:
+        """`a:b:c` inside a subscript."""
+        parts = (node.lower, node.upper, node.step)
+        return slice(*(None if p is None else self.evaluate(p) for p in parts))
+
+    def eval_Call(self, node: ast.Call) -> Any:
+        """`function(args)`."""
+        function = self.evaluate(node.func)
+        args = tuple(self._items(node.args))
+        kwargs = {k.arg: self.evaluate(k.value) for k in node.keywords if k.arg is not None}
+        return self.call(arithmetic.replaces(function, args) or function, args, kwargs, node)
+
+    def call(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, node: ast.AST
+    ) -> Any:
+        """Call a function with abstract values."""
+        del node
+        return function(*args, **kwargs)
