@@ -1,0 +1,95 @@
+"""Memory: loads from and stores to host tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from helion import exc
+from helion.ir.symbols import is_number, known_int, same
+from helion.ir.tiles import HostTensor
+from helion.language._op import TypeCtx, op
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_EVICTION = (None, "evict_first", "evict_last")
+
+
+@op
+def load(
+    tensor: torch.Tensor,
+    index: Sequence[Any],
+    extra_mask: torch.Tensor | None = None,
+    eviction_policy: str | None = None,
+) -> torch.Tensor:
+    """Load a block of a host tensor; `x[i, j]` is `hl.load(x, [i, j])`.
+
+    Args:
+        tensor: a tensor of the host part.
+        index: one item for each dimension: a tile, an int, a scalar, an integer tensor, a slice;
+            `None` adds a dimension.
+        extra_mask: bool tensor that broadcasts to the result; where it is False nothing is read.
+        eviction_policy: None, "evict_first" or "evict_last".
+
+    Returns:
+        A tensor of the index's shape and the tensor's dtype; 0 where nothing was read.
+
+    Raises:
+        InvalidIndexingType: an item that is none of these.
+        RankMismatch: more items than dimensions.
+    """
+    raise exc.NotInsideKernel(api="hl.load")
+
+
+@op
+def store(
+    tensor: torch.Tensor,
+    index: Sequence[Any],
+    value: Any,
+    extra_mask: torch.Tensor | None = None,
+) -> None:
+    """Store a block to a host tensor; `x[i, j] = v` is `hl.store(x, [i, j], v)`.
+
+    Args:
+        tensor: a tensor of the host part.
+        index: as in `hl.load`.
+        value: tensor or number; cast to the tensor's dtype and broadcast to the index's shape.
+        extra_mask: bool tensor that broadcasts to that shape; where it is False nothing is written.
+
+    Raises:
+        ShapeMismatch: the value does not broadcast to the index's shape; both are named.
+    """
+    raise exc.NotInsideKernel(api="hl.store")
+
+
+def check_host_tensor(ctx: TypeCtx, tensor: Any, api: str) -> HostTensor:
+    """The host tensor that memory is accessed through, or an error that says why it is none."""
+    if isinstance(tensor, HostTensor):
+        if tensor.fake.dtype.is_complex:
+            detail = f"Triton has no complex numbers, and `{tensor.text}` is {tensor.fake.dtype}"
+            raise exc.UnsupportedDtype(ctx.span(), dtype=tensor.fake.dtype, detail=detail)
+        return tensor
+    if ctx.is_device(tensor):
+        raise exc.DeviceTensorSubscriptAssignmentNotAllowed(ctx.span(), api=api)
+    raise exc.NonTensorSubscriptAssign(ctx.span(), got=type(tensor).__name__)
+
+
+def check_broadcast(ctx: TypeCtx, value: Any, shape: Sequence[Any]) -> None:
+    """Whether a stored value broadcasts to the shape of its index."""
+    if is_number(value):
+        return
+    sizes = list(value.shape)
+    while len(sizes) > len(shape) and known_int(sizes[0]) == 1:
+        del sizes[0]
+    pairs = zip(reversed(sizes), reversed(list(shape)), strict=False)
+    if len(sizes) > len(shape) or not all(known_int(a) == 1 or same(a, b) for a, b in pairs):
+        raise exc.ShapeMismatch(ctx.span("value"), left=list(value.shape), right=list(shape))
+
+
+def check_eviction(ctx: TypeCtx, policy: Any) -> None:
+    """Whether an eviction policy is one that Triton knows."""
+    if policy not in _EVICTION:
+        detail = f"`eviction_policy` is one of {_EVICTION}, not {policy!r}"
+        raise exc.InvalidAPIUsage(ctx.span("eviction_policy"), detail=detail)
