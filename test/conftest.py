@@ -9,7 +9,7 @@ import pytest
 
 DEFAULT_GIB = 32
 
-# The same examples in each run and none remembered; no time limit, since an interpreted kernel is slow.
+# The same examples in each run, none remembered; no deadline, since an interpreted kernel is slow.
 hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
 hypothesis.settings.load_profile("same")
 
