@@ -1,0 +1,20 @@
+"""Every error and warning of Helion, each with the place in the author's source.
+
+`spans` says where, `render` draws, `base` is what all classes share; the other files are the catalogue, and a
+class there is only text. Raise with the values that the text names:
+`raise exc.SeedNotInteger(span, got="float", related=[exc.Related(parameter, "`p` enters the kernel here")])`.
+"""
+
+from __future__ import annotations
+
+from helion.exc.base import Base, BaseError, BaseWarning, emit_warning
+from helion.exc.internal import *
+from helion.exc.outside import *
+from helion.exc.program import *
+from helion.exc.random_numbers import *
+from helion.exc.scoping import *
+from helion.exc.shapes import *
+from helion.exc.spans import Related, Span
+from helion.exc.tuning import *
+from helion.exc.usage import *
+from helion.exc.warning import *
