@@ -169,7 +169,9 @@ class IncompatibleInterpretModes(BaseError):
 
     code = "incompatible-interpret-modes"
     title = "HELION_INTERPRET=1 and TRITON_INTERPRET=1 cannot be combined"
-    help = "HELION_INTERPRET runs the kernel as Python, TRITON_INTERPRET the generated code: set one"
+    help = (
+        "HELION_INTERPRET runs the kernel as Python, TRITON_INTERPRET the generated code: set one"
+    )
 
 
 class RefEagerModeCodePrintError(BaseError):

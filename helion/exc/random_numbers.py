@@ -46,7 +46,9 @@ class SeedShapeMismatch(ShapeMismatch, ValueError):
     code = "seed-shape-mismatch"
     title = "a seed of shape {seed_shape} does not broadcast to the shape {shape} of `{api}`"
     label = "the seed has shape {seed_shape}"
-    help = "pass one seed, or one for each row: `seeds[tile, None]` for numbers of shape `[tile, n]`"
+    help = (
+        "pass one seed, or one for each row: `seeds[tile, None]` for numbers of shape `[tile, n]`"
+    )
     defaults: ClassVar[Mapping[str, str]] = {"api": "hl.rand"}
 
 

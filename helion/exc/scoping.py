@@ -115,7 +115,9 @@ class CannotModifyHostVariableOnDevice(BaseError):
     code = "cannot-modify-host-variable-on-device"
     title = "the host variable `{name}` cannot be assigned in a device loop"
     label = "`{name}` is assigned here"
-    help = "store into it (`{name}[tile] = ...`) if it is a tensor; else use another name in the loop"
+    help = (
+        "store into it (`{name}[tile] = ...`) if it is a tensor; else use another name in the loop"
+    )
 
 
 class CannotReadDeviceVariableOnHost(BaseError):
@@ -133,7 +135,9 @@ class UndefinedVariable(BaseError):
     code = "undefined-variable"
     title = "`{name}` is not defined"
     label = "nothing has bound `{name}` here"
-    help = "bind it first; a name bound in one branch or in a loop body alone does not exist after it"
+    help = (
+        "bind it first; a name bound in one branch or in a loop body alone does not exist after it"
+    )
 
 
 class TypeInferenceError(BaseError):
@@ -181,7 +185,9 @@ class LoopVariableTypeChange(ControlFlowTensorMismatch, CantCombineTypesInContro
     """A variable that a loop carries has another type after an iteration than before it."""
 
     code = "loop-variable-type-change"
-    title = "the loop variable `{name}` is `{before}` before the loop and `{after}` after an iteration"
+    title = (
+        "the loop variable `{name}` is `{before}` before the loop and `{after}` after an iteration"
+    )
     label = "`{name}` becomes `{after}`"
     help = "start with the type it has later, for instance `{name} = hl.zeros([tile], dtype=...)`"
 

@@ -225,7 +225,9 @@ class NonTensorSubscriptAssign(BaseError):
     code = "non-tensor-subscript-assign"
     title = "`{got}` does not take `x[...] = value` in a device loop"
     label = "this is `{got}`"
-    help = "store into a tensor made on the host, or into a list with an index known at compile time"
+    help = (
+        "store into a tensor made on the host, or into a list with an index known at compile time"
+    )
 
 
 class DeviceTensorSubscriptAssignmentNotAllowed(BaseError):

@@ -100,19 +100,23 @@ def shown_path(filename: str) -> str:
 
 
 def _start_of(node: ast.AST) -> tuple[int, int] | None:
-    line = getattr(node, "lineno", None)
-    return None if line is None else (line, node.col_offset)  # type: ignore[attr-defined]
+    line, column = getattr(node, "lineno", None), getattr(node, "col_offset", None)
+    return None if line is None or column is None else (line, column)
 
 
 def _end_of(node: ast.AST) -> tuple[int, int] | None:
     if isinstance(node, ast.expr) or not _BODY_FIELDS.intersection(node._fields):
-        line = getattr(node, "end_lineno", None)
-        return None if line is None else (line, node.end_col_offset)  # type: ignore[attr-defined]
+        return _own_end(node)
     ends = [end for child in _head(node) if (end := _deep_end(child)) is not None]
     start = _start_of(node)
     if ends or start is None:
         return max(ends, default=None)
     return start[0], start[1] + len(_keyword(node))
+
+
+def _own_end(node: ast.AST) -> tuple[int, int] | None:
+    line, column = getattr(node, "end_lineno", None), getattr(node, "end_col_offset", None)
+    return None if line is None or column is None else (line, column)
 
 
 def _head(node: ast.AST) -> list[ast.AST]:
@@ -123,10 +127,11 @@ def _head(node: ast.AST) -> list[ast.AST]:
 
 def _deep_end(node: ast.AST) -> tuple[int, int] | None:
     """Where a node ends; of one without a position (`arguments`, `withitem`), where its last child does."""
-    line = getattr(node, "end_lineno", None)
-    if line is not None:
-        return line, node.end_col_offset  # type: ignore[attr-defined]
-    return max((end for child in ast.iter_child_nodes(node) if (end := _deep_end(child))), default=None)
+    own = _own_end(node)
+    if own is not None:
+        return own
+    ends = (_deep_end(child) for child in ast.iter_child_nodes(node))
+    return max((end for end in ends if end is not None), default=None)
 
 
 def _keyword(node: ast.AST) -> str:

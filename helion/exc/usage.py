@@ -79,7 +79,9 @@ class SpecializeArgType(BaseError):
     """`hl.specialize` gets something that is no size."""
 
     code = "specialize-arg-type"
-    title = "`hl.specialize` needs a size, a stride, an integer, or a sequence of these, got `{got}`"
+    title = (
+        "`hl.specialize` needs a size, a stride, an integer, or a sequence of these, got `{got}`"
+    )
     label = "this is `{got}`"
     help = "pass `x.size(0)`, `x.shape`, or an int argument of the kernel"
 

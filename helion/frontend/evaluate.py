@@ -130,7 +130,9 @@ class Evaluator:
         for item in node.values:
             value = self.evaluate(item)
             if isinstance(value, (torch.Tensor, *SYMBOLIC)):
-                result = value if result is is_and else (result & value if is_and else result | value)
+                result = (
+                    value if result is is_and else (result & value if is_and else result | value)
+                )
             elif bool(value) is not is_and:
                 return value
             elif not isinstance(result, (torch.Tensor, *SYMBOLIC)):

@@ -1,11 +1,11 @@
 """Operations: one object holds the signature, type rule, lowering and eager reference of one op.
 
-    @op
-    def rand(shape, seed): ...docs...
+@op
+def rand(shape, seed): ...docs...
 
-    @rand.type_rule      # abstract arguments in, abstract result out; errors of use are found here
-    @rand.lowering       # a graph node in, Triton text out
-    @rand.reference      # plain tensors in, plain tensor out
+@rand.type_rule      # abstract arguments in, abstract result out; errors of use are found here
+@rand.lowering       # a graph node in, Triton text out
+@rand.reference      # plain tensors in, plain tensor out
 """
 
 from __future__ import annotations
