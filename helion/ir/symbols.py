@@ -122,6 +122,12 @@ class Symbols:
             self.origins[symbol] = origin
         return value
 
+    def value(self, symbol: sympy.Symbol) -> torch.SymInt:
+        """The int that a symbol stands for."""
+        value = self.shape_env.create_symintnode(symbol, hint=None)
+        assert isinstance(value, torch.SymInt)
+        return value
+
     def origin(self, value: object) -> Origin | None:
         """Where a value comes from if it is one bare symbol, else None."""
         expr = expr_of(value)
