@@ -1,8 +1,9 @@
 """Every error and warning of Helion, each with the place in the author's source.
 
-`spans` says where, `render` draws, `base` is what all classes share; the other files are the catalogue, and a
-class there is only text. Raise with the values that the text names:
-`raise exc.SeedNotInteger(span, got="float", related=[exc.Related(parameter, "`p` enters the kernel here")])`.
+`spans` says where, `render` draws, `base` is what all classes share; the other files are the
+catalogue, and a class there is only text. Raise with the values that the text names:
+
+    raise exc.SeedNotInteger(span, got="float", related=[exc.Related(parameter, "it enters here")])
 """
 
 # ruff: noqa: F403 - each file of the catalogue lists its classes in `__all__`; a second list here would only drift

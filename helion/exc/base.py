@@ -21,10 +21,10 @@ __all__ = ["Base", "BaseError", "BaseWarning", "emit_warning"]
 class Base(RuntimeError):
     """A diagnostic about the author's program.
 
-    A class is a row of the catalogue: it holds templates (`str.format`) that the keywords of the constructor
-    fill. Keywords are turned into text at once: a diagnostic keeps no tensor or graph alive, can be sent to
-    another process, and says what was true when it was made. `detail` is understood everywhere: where no
-    template uses it, it becomes a note.
+    A class is a row of the catalogue: it holds templates (`str.format`) that the keywords of the
+    constructor fill. Keywords are turned into text at once: a diagnostic keeps no tensor or graph
+    alive, can be sent to another process, and says what was true when it was made. `detail` is
+    understood everywhere: where no template uses it, it becomes a note.
 
     Attributes:
         severity: first word of the header.
@@ -119,7 +119,7 @@ def emit_warning(warning: BaseWarning, ignored: Sequence[type]) -> None:
 
 
 class _Fields(dict[str, str]):
-    """Template values; a field that nobody gave reads `?`, since failing here would hide the error itself."""
+    """Template values; a field that nobody gave reads `?`: failing would hide the error itself."""
 
     def __missing__(self, key: str) -> str:
         return "?"

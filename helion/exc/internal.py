@@ -40,7 +40,7 @@ class _WrappingError(BaseError):
 
         Args:
             span: where in the author's source, if known.
-            original: the exception to wrap; becomes `__cause__`, and its class and text the field `error`.
+            original: the exception to wrap; becomes `__cause__`, and its text the field `error`.
             related: second places that explain it.
             fields: values for the templates.
         """
@@ -66,7 +66,10 @@ class TorchOpTracingError(_WrappingError):
     code = "torch-op-tracing-error"
     title = "{error}"
     label = "torch raised this here"
-    help = "the call would fail in eager PyTorch too, or needs a value that is not known while compiling"
+    help = (
+        "the call would fail in eager PyTorch too, or needs a value that is not known while "
+        "compiling"
+    )
 
 
 class InductorLoweringError(BaseError):
@@ -78,7 +81,7 @@ class InductorLoweringError(BaseError):
 
 
 class _BackendError(BaseError):
-    """An error about a backend; also takes `(backend, detail)` by position, as kernel files raise it."""
+    """An error about a backend; takes `(backend, detail)` by position too, as kernels raise it."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ class CuteBackendUnavailable(BaseError):
 
 
 class InconsistantConfigsAcrossRanks(BaseError):
-    """Processes of one group chose different configs. (The name is spelled as users know it.)"""
+    """Processes of one group chose different configs. The name is spelled as users know it."""
 
     code = "inconsistent-configs-across-ranks"
     title = "the processes of the group chose different configs"

@@ -85,7 +85,10 @@ class DecoratorAfterHelionKernelDecorator(BaseError):
 
     code = "decorator-after-helion-kernel-decorator"
     title = "`@{decorator}` stands below the kernel decorator"
-    help = "move it above `@helion.kernel`: the kernel is read from its source, so a wrapper below it would be lost"
+    help = (
+        "move it above `@helion.kernel`: the kernel is read from its source, so a wrapper "
+        "below it would be lost"
+    )
     defaults: ClassVar[Mapping[str, str]] = {"decorator": "..."}
 
 
@@ -118,7 +121,10 @@ class UnsupportedSignature(BaseError, TypeError):
 
     code = "unsupported-signature"
     title = "the kernel parameter `{name}` is {kind}"
-    help = "use plain parameters, with defaults where needed; pass a tuple or dict for a variable number of values"
+    help = (
+        "use plain parameters, with defaults where needed; pass a tuple or dict for a "
+        "variable number of values"
+    )
     defaults: ClassVar[Mapping[str, str]] = {"kind": "variadic or keyword-only"}
 
 
@@ -172,7 +178,10 @@ class InvalidDeviceForLoop(BaseError):
     code = "invalid-device-for-loop"
     title = "a `for` in a device loop cannot iterate over `{got}`"
     label = "this is `{got}`"
-    help = "iterate over `hl.tile`, `hl.grid`, `hl.static_range`, `range`, or a tuple or list known at compile time"
+    help = (
+        "iterate over `hl.tile`, `hl.grid`, `hl.static_range`, `range`, or a tuple or list "
+        "known at compile time"
+    )
 
 
 class LoopDependencyError(BaseError):
@@ -189,7 +198,10 @@ class TopLevelStatementBetweenLoops(BaseError):
 
     code = "top-level-statement-between-loops"
     title = "no statement may stand between top-level device loops"
-    help = "move it before the first or after the last loop (all of them are one launch), or make two kernels"
+    help = (
+        "move it before the first or after the last loop (all of them are one launch), or "
+        "make two kernels"
+    )
 
 
 class BarrierOnlyAllowedAtTopLevel(BaseError):
@@ -205,7 +217,10 @@ class BarrierRequiresPersistent(BaseError):
 
     code = "barrier-requires-persistent"
     title = "`hl.barrier()` requires pid_type 'persistent_blocked', the config has {pid_type!r}"
-    help = "set `pid_type='persistent_blocked'`: a barrier needs all programs to be on the device at once"
+    help = (
+        "set `pid_type='persistent_blocked'`: a barrier needs all programs to be on the "
+        "device at once"
+    )
 
 
 class NoDeviceLoopsInKernel(BaseError):

@@ -57,7 +57,10 @@ class InvalidRandArgument(BaseError, TypeError):
 
     code = "invalid-rand-argument"
     title = "`{api}`: {detail}"
-    help = "call it as `{api}([tile, ...], seed=seed)`: the shape is a list of tiles and integers, the seed an integer"
+    help = (
+        "call it as `{api}([tile, ...], seed=seed)`: the shape is a list of tiles and "
+        "integers, the seed an integer"
+    )
     defaults: ClassVar[Mapping[str, str]] = {"api": "hl.rand", "detail": "wrong arguments"}
 
 
@@ -77,7 +80,10 @@ class ExtentsRequired(BaseError, ValueError):
     code = "extents-required"
     title = "`{api}` cannot know the extent of axis {axis}: its bounds are read from memory"
     label = "this tile has no fixed extent"
-    help = "state the sizes of the whole tensor: `extents=[m, n]`, and `origin=[...]` for a part that begins elsewhere"
+    help = (
+        "state the sizes of the whole tensor: `extents=[m, n]`, and `origin=[...]` for a part"
+        " that begins elsewhere"
+    )
     defaults: ClassVar[Mapping[str, str]] = {"api": "hl.rand"}
 
 

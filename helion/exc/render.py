@@ -150,7 +150,7 @@ def _characters(text: str, column: int) -> int:
 
 
 def _expand(text: str) -> str:
-    # Every tab is one fixed width, not a jump to a stop: a prefix then has the same width alone and in its line.
+    # A tab has one width and does not jump to a stop: a prefix is then as wide alone as in its line.
     return text.replace("\t", _TAB)
 
 

@@ -1,4 +1,4 @@
-"""Errors about Python in kernels: statements, names, types, and the line between host and device."""
+"""Errors about Python in kernels: statements, names, types, the line between host and device."""
 
 from __future__ import annotations
 
@@ -174,11 +174,14 @@ class CantCombineTypesInControlFlow(BaseError):
 
 
 class ControlFlowTensorMismatch(BaseError):
-    """Two branches, or two iterations, leave tensors that differ in rank, shape, dtype or device."""
+    """Two branches, or two iterations, leave tensors of different rank, shape, dtype or device."""
 
     code = "control-flow-tensor-mismatch"
     title = "`{name}` is `{before}` on one way through the program and `{after}` on another"
-    help = "make rank, shape, dtype and device the same, for instance with `.to(dtype)` or `.expand(...)`"
+    help = (
+        "make rank, shape, dtype and device the same, for instance with `.to(dtype)` or "
+        "`.expand(...)`"
+    )
 
 
 class LoopVariableTypeChange(ControlFlowTensorMismatch, CantCombineTypesInControlFlow):

@@ -134,7 +134,10 @@ class ShapeMismatch(BaseError):
 
     code = "shape-mismatch"
     title = "the shapes {lhs} and {rhs} do not fit together"
-    help = "different tile axes never match, even of equal size; insert axes with `[:, None]` where they should broadcast"
+    help = (
+        "different tile axes never match, even of equal size; insert axes with `[:, None]` "
+        "where they should broadcast"
+    )
 
 
 class DotBatchDimensionMismatch(BaseError):
@@ -179,7 +182,10 @@ class IndexOffsetOutOfRangeForInt32(BaseError):
 
     code = "index-offset-out-of-range-for-int32"
     title = "index_dtype is {index_dtype}, but offsets into `{name}` do not fit in it"
-    help = "use `index_dtype=torch.int64`, or leave the setting out: the width is then chosen from the sizes"
+    help = (
+        "use `index_dtype=torch.int64`, or leave the setting out: the width is then chosen "
+        "from the sizes"
+    )
     defaults: ClassVar[Mapping[str, str]] = {"index_dtype": "torch.int32", "name": "a tensor"}
 
 
@@ -188,7 +194,10 @@ class InputTensorNumelExceedsIndexType(BaseError):
 
     code = "input-tensor-numel-exceeds-index-type"
     title = "index_dtype is {index_dtype}, but the argument `{name}` spans {numel} elements"
-    help = "use `index_dtype=torch.int64`, or leave the setting out: the width is then chosen from the sizes"
+    help = (
+        "use `index_dtype=torch.int64`, or leave the setting out: the width is then chosen "
+        "from the sizes"
+    )
     defaults: ClassVar[Mapping[str, str]] = {"index_dtype": "torch.int32"}
 
 
@@ -205,7 +214,10 @@ class UnsupportedSplitOperation(BaseError):
     """A torch function that cuts a tensor into pieces."""
 
     code = "unsupported-split-operation"
-    title = "{op} is not supported in Helion device loops; a last dimension of size 2 can be cut with hl.split()"
+    title = (
+        "{op} is not supported in Helion device loops; a last dimension of size 2 can be cut "
+        "with hl.split()"
+    )
     help = "reshape so that the pieces are the last dimension, or load the pieces one by one"
     defaults: ClassVar[Mapping[str, str]] = {"op": "torch.chunk"}
 

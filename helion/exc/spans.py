@@ -16,8 +16,8 @@ _BODY_FIELDS = frozenset({"body", "orelse", "finalbody", "handlers", "cases", "d
 class Span:
     """A stretch of the author's source.
 
-    Columns count as in `ast`: from 0, in bytes of the line's UTF-8 form. The renderer turns them into
-    characters, so that making a span for every node of a kernel reads no file.
+    Columns count as in `ast`: from 0, in bytes of the line's UTF-8 form. The renderer turns them
+    into characters, so that making a span for every node of a kernel reads no file.
 
     Attributes:
         filename: the file, as Python knows it (also a pseudo file such as `<stdin>`).
@@ -46,8 +46,8 @@ class Span:
     ) -> Span:
         """The span of a node that was parsed from a function's dedented source.
 
-        A statement with a body (`for`, `if`, `def` ...) is represented by its head alone: an error about
-        a loop points at the loop's line, not at everything inside.
+        A statement with a body (`for`, `if`, `def` ...) is represented by its head alone: an error
+        about a loop points at the loop's line, not at everything inside.
 
         Args:
             node: a node that carries a position.
@@ -84,8 +84,8 @@ class Related:
 def source_line(filename: str, line: int) -> str | None:
     """A line of a file without its line end, or None when it cannot be had.
 
-    The cache is not checked against the file: the kernel was parsed from the text that the cache holds,
-    and a file edited since then would put the caret under something else.
+    The cache is not checked against the file: the kernel was parsed from the text that the cache
+    holds, and a file edited since then would put the caret under something else.
     """
     text = linecache.getline(filename, line)
     return text.rstrip("\r\n") if text else None
@@ -126,7 +126,7 @@ def _head(node: ast.AST) -> list[ast.AST]:
 
 
 def _deep_end(node: ast.AST) -> tuple[int, int] | None:
-    """Where a node ends; of one without a position (`arguments`, `withitem`), where its last child does."""
+    """Where a node ends, or its last child if it has no position (`arguments`, `withitem`)."""
     own = _own_end(node)
     if own is not None:
         return own

@@ -85,8 +85,8 @@ class CacheAssertionError(BaseError):
 class TritonError(BaseError):
     """A generated kernel fails to compile or to run while tuning.
 
-    The text ends with `decorator`, the line that brings the config back, and `program`, the generated module,
-    when both are given.
+    The text ends with `decorator`, the line that brings the config back, and `program`, the
+    generated module, when both are given.
     """
 
     code = "triton-error"

@@ -38,7 +38,7 @@ class InvalidAPIUsage(BaseError):
 class InvalidAtomicSemantics(InternalError, ValueError):
     """The `sem=` of an atomic is unknown.
 
-    An `InternalError` because programs written for the language's first implementation catch it as one.
+    An `InternalError` because programs written for the public language catch it as one.
     """
 
     code = "invalid-atomic-semantics"
@@ -50,7 +50,7 @@ class InvalidAtomicSemantics(InternalError, ValueError):
 class InvalidPrintArgument(InternalError, TypeError, ValueError):
     """`hl.device_print` gets a prefix that is no literal, or a value that it cannot print.
 
-    An `InternalError` because programs written for the language's first implementation catch it as one.
+    An `InternalError` because programs written for the public language catch it as one.
     """
 
     code = "invalid-print-argument"
@@ -87,7 +87,7 @@ class SpecializeArgType(BaseError):
 
 
 class StackTensorcOnHost(BaseError):
-    """`hl.stacktensor_like` is called in the host part. (The name is spelled as users know it.)"""
+    """`hl.stacktensor_like` is called in the host part. The name is spelled as users know it."""
 
     code = "stack-tensor-on-host"
     title = "`hl.stacktensor_like` works in device loops only"
