@@ -150,7 +150,7 @@ def _characters(text: str, column: int) -> int:
 
 
 def _expand(text: str) -> str:
-    # A tab has one width and does not jump to a stop: a prefix is then as wide alone as in its line.
+    # A tab has one width and jumps to no stop: a prefix is then as wide alone as in its line.
     return text.replace("\t", _TAB)
 
 

@@ -38,7 +38,7 @@ class InvalidAPIUsage(BaseError):
 class InvalidAtomicSemantics(InternalError, ValueError):
     """The `sem=` of an atomic is unknown.
 
-    An `InternalError` because programs written for the public language catch it as one.
+    An `InternalError` because existing programs catch it as one.
     """
 
     code = "invalid-atomic-semantics"
@@ -50,7 +50,7 @@ class InvalidAtomicSemantics(InternalError, ValueError):
 class InvalidPrintArgument(InternalError, TypeError, ValueError):
     """`hl.device_print` gets a prefix that is no literal, or a value that it cannot print.
 
-    An `InternalError` because programs written for the public language catch it as one.
+    An `InternalError` because existing programs catch it as one.
     """
 
     code = "invalid-print-argument"
