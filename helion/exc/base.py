@@ -73,6 +73,9 @@ class Base(RuntimeError):
         """The diagnostic: header, place, excerpt, help."""
         return self._render(f"{self.severity}[{self.code}]")
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._fill(self.title)!r})"
+
     def _render(self, tag: str) -> str:
         footers: list[tuple[str, str]] = []
         detail = self.fields.get("detail", "")

@@ -1,0 +1,79 @@
+"""Control flow in device graphs: loops and branches are nodes that hold graphs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+
+    from helion.ir.tiles import TileAxis
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Region:
+    """The body of a loop or the branch of an if.
+
+    Attributes:
+        graph: its placeholders take the inputs of the node that holds the region, in order; its
+            output is the tuple of results.
+        names: the author's variables that the results belong to.
+    """
+
+    graph: torch.fx.Graph
+    names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"region({', '.join(self.names)})"
+
+
+def for_loop(
+    axes: Sequence[TileAxis],
+    bounds: Sequence[tuple[Any, Any]],
+    body: Region,
+    carried: Sequence[Any],
+    captured: Sequence[Any],
+) -> Any:
+    """Run `body` for each block of the axes, in order; the last axis runs fastest.
+
+    Args:
+        axes: what the loop runs over.
+        bounds: begin and end of each axis.
+        body: takes `carried` and `captured`, gives the next `carried`.
+        carried: the variables' values before the loop.
+        captured: outer values that the body reads.
+    """
+    raise AssertionError("a node of the device IR is not called")
+
+
+def while_loop(
+    condition: Region, body: Region, carried: Sequence[Any], captured: Sequence[Any]
+) -> Any:
+    """Run `body` while `condition`, a region with one result, holds; both take the same inputs."""
+    raise AssertionError("a node of the device IR is not called")
+
+
+def if_else(
+    condition: Any, then: Region, orelse: Region, captured: Sequence[Any], otherwise: Sequence[Any]
+) -> Any:
+    """Run one of two regions.
+
+    Args:
+        condition: a bool scalar.
+        then: takes `captured`.
+        orelse: takes `otherwise`.
+        captured: outer values that `then` reads.
+        otherwise: outer values that `orelse` reads.
+    """
+    raise AssertionError("a node of the device IR is not called")
+
+
+def getitem(values: Sequence[Any], index: int) -> Any:
+    """One of several results of a node."""
+    return values[index]
+
+
+CONTROL_FLOW = (for_loop, while_loop, if_else)
