@@ -1,7 +1,7 @@
 """A config: the tunable choices for one kernel, as an immutable mapping.
 
-Nothing is checked here. Whether a config fits a kernel is known where its `config_spec` is; that code finds
-the tables it needs (`DEFAULTS`, `PLURAL_OF`, keys of other backends) in this file.
+Nothing is checked here. Whether a config fits a kernel is known where its `config_spec` is; that
+code finds the tables it needs (`DEFAULTS`, `PLURAL_OF`, keys of other backends) in this file.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class _Key(Generic[_T]):
             return self
         if self.name in config.config or self.name not in DEFAULTS:
             return config.config[self.name]
-        # A copy, so that writing into an absent list does not change the default of every other config.
+        # A copy: writing into an absent list must not change the default of every other config.
         return copy.copy(DEFAULTS[self.name])
 
 
@@ -137,27 +137,27 @@ class Config(Mapping[str, Any]):
     loop_orders = _Key[list[list[int]]]()
     flatten_loops = _Key[list[bool]]()
     l2_groupings = _Key[list[int]]()
-    reduction_loops = _Key["list[int | None]"]()
+    reduction_loops = _Key[list[int | None]]()
     range_unroll_factors = _Key[list[int]]()
     range_num_stages = _Key[list[int]]()
-    range_multi_buffers = _Key["list[bool | None]"]()
-    range_flattens = _Key["list[bool | None]"]()
-    range_warp_specializes = _Key["list[bool | None]"]()
+    range_multi_buffers = _Key[list[bool | None]]()
+    range_flattens = _Key[list[bool | None]]()
+    range_warp_specializes = _Key[list[bool | None]]()
     static_ranges = _Key[list[bool]]()
     num_warps = _Key[int]()
     num_stages = _Key[int]()
     pid_type = _Key[str]()
     num_sm_multiplier = _Key[int]()
-    maxnreg = _Key["int | None"]()
-    indexing = _Key["str | list[str]"]()
-    atomic_indexing = _Key["str | list[str]"]()
+    maxnreg = _Key[int | None]()
+    indexing = _Key[str | list[str]]()
+    atomic_indexing = _Key[str | list[str]]()
     load_eviction_policies = _Key[list[str]]()
     load_cache_modifiers = _Key[list[str]]()
     store_cache_modifiers = _Key[list[str]]()
-    epilogue_subtile = _Key["int | None"]()
+    epilogue_subtile = _Key[int | None]()
     advanced_controls_file = _Key[str]()
 
-    def __init__(self, **keys: Any) -> None:
+    def __init__(self, /, **keys: Any) -> None:
         """Makes a config of the keys that are not None; lists are copied, tuples become lists."""
         self.config: dict[str, Any] = {
             name: _own(value) for name, value in keys.items() if value is not None
@@ -219,8 +219,8 @@ class Config(Mapping[str, Any]):
         """
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # In the same folder, since a rename is atomic within one file system only; not by `tempfile`, whose
-        # files are private to the user even where the umask would share a cache.
+        # In the same folder, since a rename is atomic within one file system only; not by `tempfile`,
+        # whose files are private to the user even where the umask would share a cache.
         draft = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
         try:
             draft.write_text(self.to_json())
@@ -234,7 +234,7 @@ class Config(Mapping[str, Any]):
         return cls.from_json(Path(path).read_text())
 
     def minimize(self, config_spec: ConfigSpecLike) -> Config:
-        """The same choices without those that are the kernel's defaults; `block_sizes` always stay."""
+        """The same choices without those equal to the kernel's defaults; `block_sizes` stay."""
         defaults = {**DEFAULTS, **config_spec.default_config()}
         absent = object()
         return Config(
@@ -247,7 +247,7 @@ class Config(Mapping[str, Any]):
 
 
 def _own(value: Any) -> Any:
-    """A copy that shares no list with the caller; tuples become lists, as they do on the way through JSON."""
+    """A copy that shares no list with the caller; tuples become lists, as they do in JSON."""
     return [_own(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 

@@ -1,0 +1,134 @@
+"""Statements that mean the same on the host and on the device."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Callable
+
+from helion import exc
+from helion.frontend import arithmetic
+from helion.frontend.evaluate import Evaluator
+
+
+class ReturnValue(Exception):
+    """Control flow of the interpreter: the function returns this value."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+class Runner(Evaluator):
+    """Runs statements; subclasses say what binding a name and branching mean."""
+
+    def run(self, body: list[ast.stmt]) -> None:
+        """Run statements in order."""
+        for statement in body:
+            self.execute(statement)
+
+    def execute(self, node: ast.stmt) -> None:
+        """Run one statement; an error without a place gets the statement's."""
+        method: Callable[[Any], None] | None = getattr(self, f"exec_{type(node).__name__}", None)
+        if method is None:
+            self.refuse(node)
+            return
+        try:
+            method(node)
+        except exc.Base as error:
+            raise error.with_span(self.source.span(node)) from error.__cause__
+
+    def refuse(self, node: ast.stmt) -> None:
+        """A statement that this code does not have."""
+        raise exc.StatementNotSupported(
+            self.source.span(node), statement=type(node).__name__.lower()
+        )
+
+    def bind(self, name: str, value: Any, node: ast.AST) -> None:
+        """Bind a variable."""
+        raise AssertionError("each side binds names its own way")
+
+    def set_item(self, node: ast.Subscript, value: Any) -> None:
+        """`target[index] = value`."""
+        raise AssertionError("each side stores items its own way")
+
+    def set_attribute(self, node: ast.Attribute, value: Any) -> None:
+        """`target.name = value`."""
+        raise exc.InvalidAssignment(self.source.span(node), target=ast.unparse(node))
+
+    def assign(self, target: ast.expr, value: Any) -> None:
+        """Bind a target: a name, a subscript, an attribute, or a pattern of these."""
+        if isinstance(target, ast.Name):
+            self.bind(target.id, value, target)
+        elif isinstance(target, ast.Subscript):
+            self.set_item(target, value)
+        elif isinstance(target, ast.Attribute):
+            self.set_attribute(target, value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            self._unpack(target, value)
+        else:
+            raise exc.InvalidAssignment(self.source.span(target), target=ast.unparse(target))
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: Any) -> None:
+        items = self.items_of(value, target)
+        starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
+        if starred:
+            at, after = starred[0], len(target.elts) - starred[0] - 1
+            items[at : len(items) - after] = [items[at : len(items) - after]]
+        if len(items) != len(target.elts):
+            span = self.source.span(target)
+            raise exc.FailedToUnpackTupleAssign(span, expected=len(target.elts), got=len(items))
+        for part, item in zip(target.elts, items, strict=True):
+            self.assign(part.value if isinstance(part, ast.Starred) else part, item)
+
+    def items_of(self, value: Any, node: ast.AST) -> list[Any]:
+        """The items of a value that is unpacked."""
+        try:
+            return list(value)
+        except TypeError as error:
+            span = self.source.span(node)
+            raise exc.FailedToUnpackTupleAssign(span, expected="several", got=1) from error
+
+    def exec_Assign(self, node: ast.Assign) -> None:
+        """`target = value`."""
+        value = self.evaluate(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+
+    def exec_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """`target: type = value`; the annotation says nothing that the value does not."""
+        if node.value is not None:
+            self.assign(node.target, self.evaluate(node.value))
+
+    def exec_AugAssign(self, node: ast.AugAssign) -> None:
+        """`target += value`: load, operation, store."""
+        old = self.evaluate(_as_load(node.target))
+        value = self.evaluate(node.value)
+        self.assign(
+            node.target, self.call(arithmetic.BINARY[type(node.op)], (old, value), {}, node)
+        )
+
+    def exec_Expr(self, node: ast.Expr) -> None:
+        """An expression for its effect; a string is documentation."""
+        if not isinstance(node.value, ast.Constant):
+            self.evaluate(node.value)
+
+    def exec_Pass(self, node: ast.Pass) -> None:
+        """Nothing."""
+
+
+def _as_load(target: ast.expr) -> ast.expr:
+    """The same expression, read instead of written."""
+    tree = ast.parse(ast.unparse(target), mode="eval").body
+    for part in ast.walk(tree):
+        ast.copy_location(part, target)
+    return ast.fix_missing_locations(tree)
+
+
+def assigned_names(body: list[ast.stmt]) -> list[str]:
+    """The names that statements may bind, in order of their first binding."""
+    names: dict[str, None] = {}
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names[node.id] = None
+    return list(names)
