@@ -11,14 +11,14 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
 from helion import exc
-from helion.frontend import arithmetic, subscript
+from helion.frontend import arithmetic
 from helion.frontend.context import CallContext
 from helion.frontend.scope import Scope
 from helion.frontend.source import parse
 from helion.frontend.statements import ReturnValue, Runner
 from helion.ir.symbols import SYMBOLIC, is_number
 from helion.ir.tiles import HostTensor, TileAxis, TileItem
-from helion.language import memory, tiles
+from helion.language import memory, subscript, tiles
 from helion.language._op import Op
 
 if TYPE_CHECKING:

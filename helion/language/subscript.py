@@ -24,7 +24,7 @@ def normalize(index: Sequence[Any], tensor: torch.Tensor, span: Span) -> tuple[A
     Tiles become `TileItem`, slices become `SliceItem`, a missing end means `:`; ints, scalars and
     integer tensors stay.
     """
-    items = _expand_ellipsis(_flatten(index), tensor, span)
+    items = expand_ellipsis(_flatten(index), tensor.dim(), span)
     result: list[Any] = []
     dim = 0
     for item in items:
@@ -68,11 +68,11 @@ def _flatten(index: Sequence[Any]) -> list[Any]:
     return [i[0] if isinstance(i, (tuple, list)) and len(i) == 1 else i for i in index]
 
 
-def _expand_ellipsis(items: list[Any], tensor: torch.Tensor, span: Span) -> list[Any]:
+def expand_ellipsis(items: list[Any], rank: int, span: Span) -> list[Any]:
     given = sum(i is not None and i is not Ellipsis for i in items)
-    missing = tensor.dim() - given
+    missing = rank - given
     if missing < 0:
-        raise exc.RankMismatch(span, expected=tensor.dim(), got=given)
+        raise exc.RankMismatch(span, expected=rank, got=given)
     dots = [k for k, i in enumerate(items) if i is Ellipsis]
     if len(dots) > 1:
         raise exc.TypeInferenceError(span, detail="an index can only have a single ellipsis")

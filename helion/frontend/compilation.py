@@ -1,0 +1,111 @@
+"""The state of one compilation: everything that the front end's parts share, as an argument."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+from helion import exc
+from helion.frontend.trace import Recorder
+from helion.ir.symbols import SYMBOLIC, HostSize, Symbols, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from helion.frontend.scope import HostImports
+    from helion.ir.tiles import BlockSize, TileAxis
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What the author's settings mean for the front end."""
+
+    static_shapes: bool
+    index_dtype: torch.dtype
+    warn: Callable[[exc.BaseWarning], None]
+
+
+@dataclasses.dataclass
+class Compilation:
+    """State of one compilation.
+
+    Attributes:
+        options: settings.
+        device: where the kernel runs.
+        symbols: its symbols.
+        recorder: records torch operations of device code.
+        imports: host values that device code reads.
+        blocks: block sizes, in order of their first appearance.
+        loops: axes of the loops around the code that is being interpreted, outermost first.
+        specialized: host expressions whose value is compiled in, beyond the argument's key.
+        checks: conditions the host must check before each launch, with the error's text.
+    """
+
+    options: Options
+    device: torch.device
+    symbols: Symbols
+    imports: HostImports
+    recorder: Recorder = dataclasses.field(init=False)
+    blocks: list[BlockSize] = dataclasses.field(default_factory=list)
+    loops: list[TileAxis] = dataclasses.field(default_factory=list)
+    specialized: list[str] = dataclasses.field(default_factory=list)
+    checks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.recorder = Recorder(self.symbols)
+
+    def fake(self, value: Any, text: str) -> Any:
+        """A real value of the host as the front end interprets it: tensors become fake ones."""
+        if isinstance(value, FakeTensor):
+            return value
+        if isinstance(value, torch.Tensor):
+            return self.fake_tensor(value, text)
+        if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+            return type(value)(self.fake(v, f"{text}[{i}]") for i, v in enumerate(value))
+        if isinstance(value, dict):
+            return {k: self.fake(v, f"{text}[{k!r}]") for k, v in value.items()}
+        return value
+
+    def fake_tensor(self, value: torch.Tensor, text: str) -> torch.Tensor:
+        """A fake tensor of the same dtype and layout; sizes are symbols where shapes are dynamic."""
+        if self.options.static_shapes:
+            sizes, strides = list(value.shape), list(value.stride())
+        else:
+            sizes = [self.symbols.size(HostSize(text, d, "size")) for d in range(value.dim())]
+            strides = self._strides(value, text, sizes)
+        with self.symbols.fake_mode:
+            return torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device)
+
+    def _strides(self, value: torch.Tensor, text: str, sizes: list[Any]) -> list[Any]:
+        if not value.is_contiguous():
+            return [self.symbols.size(HostSize(text, d, "stride")) for d in range(value.dim())]
+        strides: list[Any] = [1] * value.dim()
+        for d in range(value.dim() - 2, -1, -1):
+            strides[d] = strides[d + 1] * sizes[d + 1]
+        return strides
+
+    def number_tensor(self, value: Any) -> torch.Tensor:
+        """A number as a 0-d device tensor: int32 or int64, float32, bool."""
+        kind = kind_of(value)
+        dtype = {bool: torch.bool, int: self.options.index_dtype, float: torch.float32}[kind]
+        if isinstance(value, int) and not isinstance(value, bool) and not -(2**31) <= value < 2**31:
+            dtype = torch.int64
+        with self.symbols.fake_mode:
+            result = torch.empty([], dtype=dtype, device=self.device)
+        self.recorder.record(
+            torch.ops.prims.scalar_tensor.default, (value,), result
+        )
+        return result
+
+    def new_tensor(self, sizes: Any, dtype: torch.dtype) -> torch.Tensor:
+        """A fake tensor on the kernel's device."""
+        with self.symbols.fake_mode:
+            return torch.empty(list(sizes), dtype=dtype, device=self.device)
+
+
+def is_symbolic(value: object) -> bool:
+    """Whether a value is a number that is not known at compile time."""
+    return isinstance(value, SYMBOLIC)
