@@ -219,7 +219,7 @@ class Config(Mapping[str, Any]):
         """
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        # In the same folder, since a rename is atomic within one file system only; not by `tempfile`,
+        # In the same folder: a rename is atomic within one file system only. Not by `tempfile`,
         # whose files are private to the user even where the umask would share a cache.
         draft = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
         try:

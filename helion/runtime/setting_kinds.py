@@ -1,7 +1,7 @@
 """Kinds of setting values: how each is read from an environment variable, and checked.
 
-A kind does not know which setting or variable it serves. It raises `ValueError` or `TypeError`; the message
-that people see is composed in `checked` and `from_environment`, which know the name.
+A kind does not know which setting or variable it serves. It raises `ValueError` or `TypeError`;
+the message that people see is composed in `checked` and `from_environment`, which know the name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -114,7 +114,7 @@ ANYTHING = Kind("anything")
 FUNCTION = Kind("callable", lambda value: value if callable(value) else _refuse())
 
 
-def _refuse() -> Any:
+def _refuse() -> NoReturn:
     raise ValueError
 
 
@@ -145,7 +145,7 @@ def whole(minimum: int | None = None) -> Kind:
 def number(minimum: float) -> Kind:
     """A finite number."""
 
-    def check(value: float) -> float:
+    def check(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             _refuse()
         return value if math.isfinite(value) and value >= minimum else _refuse()
@@ -183,13 +183,17 @@ INDEX_DTYPE = Kind(
 )
 
 
-def _check_warnings(value: Sequence[type | str]) -> list[type[exc.BaseWarning]]:
-    if isinstance(value, str):
-        raise TypeError
-    found = [getattr(exc, item, None) if isinstance(item, str) else item for item in value]
-    if not all(isinstance(item, type) and issubclass(item, exc.BaseWarning) for item in found):
-        raise ValueError
-    return found  # pyright: ignore[reportReturnType] - checked in the line above
+def _check_warning(value: object) -> type[exc.BaseWarning]:
+    found = getattr(exc, value, None) if isinstance(value, str) else value
+    if isinstance(found, type) and issubclass(found, exc.BaseWarning):
+        return found
+    return _refuse()
+
+
+def _check_warnings(value: object) -> list[type[exc.BaseWarning]]:
+    return (
+        [_check_warning(item) for item in value] if isinstance(value, (list, tuple)) else _refuse()
+    )
 
 
 WARNINGS = Kind(
@@ -209,7 +213,9 @@ def _read_overrides(text: str) -> object:
     return json.loads(text if text.startswith("{") else Path(text).read_text())
 
 
-OVERRIDES = Kind("a mapping of config keys (JSON, or a file of it)", _check_overrides, _read_overrides)
+OVERRIDES = Kind(
+    "a mapping of config keys (JSON, or a file of it)", _check_overrides, _read_overrides
+)
 
 
 def _check_configs(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[Config]:
@@ -220,8 +226,8 @@ def _check_configs(value: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> li
 CONFIGS = Kind("a config or a list of configs", _check_configs)
 
 
-def _check_log_level(value: int | str) -> int:
-    level = logging.getLevelName(value.upper()) if isinstance(value, str) else value
+def _check_log_level(value: object) -> int:
+    level = getattr(logging, value.upper(), None) if isinstance(value, str) else value
     return level if isinstance(level, int) and not isinstance(level, bool) else _refuse()
 
 

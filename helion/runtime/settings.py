@@ -3,6 +3,7 @@
 Every setting is one row: a field of `Settings` with its kind, default, environment variable and
 meaning. The environment is read when a `Settings` object is made; a keyword wins over it.
 """
+# ruff: noqa: RUF009 - `_setting` makes a `dataclasses.field`, which computes each default anew
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ import enum
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +35,8 @@ from helion.runtime.setting_kinds import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import torch
 
     from helion import exc

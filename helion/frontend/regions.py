@@ -1,0 +1,257 @@
+"""Loops and branches in device code: regions, and the variables that flow through them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from helion import exc
+from helion.frontend.device import DeviceEvaluator
+from helion.frontend.statements import assigned_names
+from helion.frontend.trace import GraphBuilder
+from helion.ir.control import Region, for_loop, if_else, while_loop
+from helion.ir.symbols import SYMBOLIC, DeviceNumber, freeze, is_number, kind_of, same
+from helion.ir.tiles import HostTensor, TileAxis
+from helion.language._op import Op
+from helion.language.loops import LoopSpec, as_loop, serial_loop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# The types of carried variables settle after one more look, or not at all.
+_ATTEMPTS = 4
+
+
+class DeviceRunner(DeviceEvaluator):
+    """Runs device statements."""
+
+    # -- names -----------------------------------------------------------------------------------
+
+    def bind(self, name: str, value: Any, node: ast.AST) -> None:
+        """Bind a device variable; the host's names cannot be rebound here."""
+        if name in self.scope.host and name not in self.scope.device and self.depth == 0:
+            raise exc.CannotModifyHostVariableOnDevice(self.source.span(node), name=name)
+        self.scope.device[name] = value
+        self.types[node] = value
+        if isinstance(value, torch.Tensor):
+            self.recorder.name(value, name)
+
+    # -- branches --------------------------------------------------------------------------------
+
+    def exec_Assert(self, node: ast.Assert) -> None:
+        """An assertion of something known at compile time."""
+        test = self.evaluate(node.test)
+        if isinstance(test, (torch.Tensor, *SYMBOLIC)):
+            raise exc.NotAllowedOnDevice(self.source.span(node), what="`assert` on a device value")
+        if not test:
+            raise exc.TypeInferenceError(self.source.span(node), detail="assertion failed")
+
+    def exec_If(self, node: ast.If) -> None:
+        """Only the live branch where the condition is known, else a real branch."""
+        condition = self.evaluate(node.test)
+        if isinstance(condition, torch.Tensor) and condition.dim() != 0:
+            condition = self.call(torch.Tensor.reshape, (condition, []), {}, node)
+        if isinstance(condition, torch.SymInt):
+            condition = condition != 0
+        if not isinstance(condition, (torch.Tensor, torch.SymBool)):
+            self.run(node.body if condition else node.orelse)
+            return
+        self._branch(condition, node)
+
+    def _branch(self, condition: Any, node: ast.If) -> None:
+        condition = self.recorder.node_of(condition)
+        before = dict(self.scope.device)
+        names = [
+            n for n in assigned_names([*node.body, *node.orelse]) if n in before or n not in before
+        ]
+        sides = [self._trace_side(body, before) for body in (node.body, node.orelse)]
+        # A name that only one side binds cannot be read afterwards.
+        names = [n for n in names if all(n in after for _, after in sides)]
+        names = [n for n in names if any(after[n] is not before.get(n) for _, after in sides)]
+        merged = [self._merge(n, sides[0][1][n], sides[1][1][n], node) for n in names]
+        regions = [self._close(b, a, names, merged) for b, a in sides]
+        captured = [list(builder.captured) for builder, _ in sides]
+        self.scope.device = {k: v for k, v in before.items() if k not in assigned_names([*node.body, *node.orelse]) or k in names or all(k in a and a[k] is v for _, a in sides)}
+        self._results(if_else, (condition, *regions, *captured), names, merged)
+
+    def _trace_side(
+        self, body: Sequence[ast.stmt], before: dict[str, Any]
+    ) -> tuple[GraphBuilder, dict[str, Any]]:
+        self.scope.device = dict(before)
+        with self.recorder.inner() as builder:
+            self.run(list(body))
+        return builder, self.scope.device
+
+    def _merge(self, name: str, a: Any, b: Any, node: ast.AST) -> Any:
+        """The type of a variable that is one of two values."""
+        merged = unify(a, b)
+        if merged is None:
+            span = self.source.span(node)
+            show = self.compilation.show
+            raise exc.ControlFlowTensorMismatch(span, name=name, before=show(a), after=show(b))
+        return merged
+
+    def _close(
+        self, builder: GraphBuilder, after: dict[str, Any], names: list[str], types: list[Any]
+    ) -> Region:
+        with self.recorder.resume(builder):
+            values = [self._convert(after[n], t) for n, t in zip(names, types, strict=True)]
+            outputs = tuple(freeze(self.recorder.node_of(v)) for v in values)
+        builder.graph.output(outputs)
+        return Region(builder.graph, tuple(names))
+
+    def _convert(self, value: Any, to: Any) -> Any:
+        """A value as the type that it is carried in."""
+        if not isinstance(to, torch.Tensor):
+            return value
+        with self.recorder.symbols.fake_mode, self.recorder:
+            if not isinstance(value, torch.Tensor):
+                value = self.as_tensor(value)
+            value = value.to(to.dtype)
+            return value.expand(to.shape) if value.dim() != to.dim() else value
+
+    def _results(self, target: Any, args: tuple[Any, ...], names: list[str], types: list[Any]) -> None:
+        """Record the node, and bind the variables to its results."""
+        values = [self._fresh(n, t) for n, t in zip(names, types, strict=True)]
+        self.recorder.record(target, args, tuple(values))
+        for name, value in zip(names, values, strict=True):
+            self.scope.device[name] = value
+            if isinstance(value, torch.Tensor):
+                self.recorder.name(value, name)
+
+    def _fresh(self, name: str, like: Any) -> Any:
+        """A new value of the type of another."""
+        if isinstance(like, torch.Tensor):
+            return self.compilation.new_tensor(like.shape, like.dtype)
+        return self.recorder.symbols.number(kind_of(like), DeviceNumber(name))
+
+    # -- loops -----------------------------------------------------------------------------------
+
+    def exec_For(self, node: ast.For) -> None:
+        """A device loop over tiles or indices, or an unrolled one over a known sequence."""
+        if node.orelse:
+            raise exc.DeviceLoopElseBlock(self.source.span(node))
+        iterable = self._iterable(node.iter)
+        if not isinstance(iterable, LoopSpec):
+            for item in iterable:
+                self.assign(node.target, item)
+                self.run(node.body)
+            return
+        serial = serial_loop(self.context(node), iterable, _target_names(node.target))
+        bounds = [tuple(self.recorder.node_of(b) for b in (a.begin, a.end)) for a in serial.axes]
+
+        def enter() -> None:
+            self.assign(node.target, serial.target)
+
+        self.compilation.loops.extend(serial.axes)
+        region, names, types, carried, captured = self._trace_loop(node, enter, None)
+        del self.compilation.loops[-len(serial.axes) :]
+        self._results(for_loop, (serial.axes, bounds, region, carried, captured), names, types)
+
+    def _iterable(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Call):
+            function = self.evaluate(node.func)
+            args = [self.evaluate(a) for a in node.args]
+            kwargs = {k.arg: self.evaluate(k.value) for k in node.keywords if k.arg}
+            spec = as_loop(self.context(node, function if isinstance(function, Op) else None), function, args, kwargs)
+            if spec is not None:
+                return spec
+            value = self.call(function, tuple(args), kwargs, node)
+        else:
+            value = self.evaluate(node)
+        if isinstance(value, (tuple, list, range, zip, enumerate, dict, reversed)):
+            return list(value)
+        raise exc.InvalidDeviceForLoop(self.source.span(node), got=type(value).__name__)
+
+    def exec_While(self, node: ast.While) -> None:
+        """A device loop that runs while a scalar condition holds."""
+        if node.orelse:
+            raise exc.DeviceLoopElseBlock(self.source.span(node))
+        region, names, types, carried, captured = self._trace_loop(node, None, node.test)
+        condition, body = region if isinstance(region, tuple) else (region, region)
+        self._results(while_loop, (condition, body, carried, captured), names, types)
+
+    def _trace_loop(
+        self, node: ast.For | ast.While, enter: Callable[[], None] | None, test: ast.expr | None
+    ) -> Any:
+        before = dict(self.scope.device)
+        names = [n for n in assigned_names(node.body) if n in before and _carries(before[n])]
+        types = [before[n] for n in names]
+        for _ in range(_ATTEMPTS):
+            self.scope.device = dict(before)
+            with self.recorder.inner() as builder:
+                inputs = [self._input(builder, n, t) for n, t in zip(names, types, strict=True)]
+                self.scope.device.update(zip(names, inputs, strict=True))
+                condition = None if test is None else self.recorder.node_of(self.evaluate(test))
+                if enter is not None:
+                    enter()
+                self.run(node.body)
+            after = self.scope.device
+            settled = [self._settle(n, t, after[n], node) for n, t in zip(names, types, strict=True)]
+            if all(a is b for a, b in zip(settled, types, strict=True)):
+                break
+            types = settled
+        self.scope.device = before
+        body = self._close(builder, after, names, types)
+        carried = [self._convert(before[n], t) for n, t in zip(names, types, strict=True)]
+        carried = [freeze(self.recorder.node_of(c)) for c in carried]
+        region: Any = body if test is None else (freeze(condition), body)
+        return region, names, types, carried, list(builder.captured)
+
+    def _input(self, builder: GraphBuilder, name: str, like: Any) -> Any:
+        value = self._fresh(name, like)
+        node = builder.placeholder(name, value)
+        if isinstance(value, torch.Tensor):
+            self.recorder.bind(value, node)
+        return value
+
+    def _settle(self, name: str, before: Any, after: Any, node: ast.AST) -> Any:
+        """The type in which a variable enters each iteration."""
+        if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
+            if before.dtype == after.dtype and _same_shape(before, after):
+                return before
+        elif is_number(before) and isinstance(after, torch.Tensor):
+            return after
+        elif is_number(before) and is_number(after):
+            if kind_of(before) is kind_of(after):
+                return before
+            if {kind_of(before), kind_of(after)} == {int, float}:
+                return float(before) if isinstance(before, int) else after
+        elif isinstance(before, torch.Tensor) and is_number(after):
+            return before
+        show = self.compilation.show
+        span = self.source.span(node)
+        raise exc.LoopVariableTypeChange(span, name=name, before=show(before), after=show(after))
+
+
+def _target_names(target: ast.expr) -> list[str]:
+    return [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
+
+
+def _carries(value: Any) -> bool:
+    return is_number(value) or (
+        isinstance(value, torch.Tensor) and not isinstance(value, (HostTensor, TileAxis))
+    )
+
+
+def _same_shape(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.dim() == b.dim() and all(same(x, y) for x, y in zip(a.shape, b.shape, strict=True))
+
+
+def unify(a: Any, b: Any) -> Any:
+    """The type that holds both of two values, as one of them; None if there is none."""
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
+        return a if a.dtype == b.dtype and _same_shape(a, b) else None
+    if isinstance(a, torch.Tensor) and is_number(b) and a.dim() == 0:
+        return a
+    if isinstance(b, torch.Tensor) and is_number(a) and b.dim() == 0:
+        return b
+    if is_number(a) and is_number(b):
+        if kind_of(a) is kind_of(b):
+            return a
+        if {kind_of(a), kind_of(b)} == {int, float}:
+            return a if kind_of(a) is float else b
+        return None
+    return a if a is b else None
