@@ -11,10 +11,9 @@ import torch
 from helion import exc
 from helion.frontend import arithmetic
 from helion.ir.symbols import SYMBOLIC
-from helion.ir.tiles import HostTensor
 
 if TYPE_CHECKING:
-    from helion.frontend.scope import HostImports, Scope
+    from helion.frontend.scope import Scope
     from helion.frontend.source import FunctionSource
 
 
@@ -25,17 +24,16 @@ class Evaluator:
     called, and how a subscript is taken.
     """
 
-    def __init__(self, source: FunctionSource, scope: Scope, imports: HostImports) -> None:
+    def __init__(self, source: FunctionSource, scope: Scope) -> None:
         self.source = source
         self.scope = scope
-        self.imports = imports
         self.types: dict[ast.AST, Any] = {}
 
     def evaluate(self, node: ast.expr) -> Any:
         """The value of an expression; errors get the span of the innermost one."""
         method: Callable[[Any], Any] | None = getattr(self, f"eval_{type(node).__name__}", None)
         if method is None:
-            raise exc.StatementNotSupported(self.source.span(node), construct=type(node).__name__)
+            raise exc.StatementNotSupported(self.source.span(node), statement=type(node).__name__)
         try:
             value = method(node)
         except exc.Base as error:
@@ -141,12 +139,39 @@ class Evaluator:
 
     def eval_Attribute(self, node: ast.Attribute) -> Any:
         """`value.name`."""
-        value = self.evaluate(node.value)
-        target = value.fake if isinstance(value, HostTensor) else value
-        if not hasattr(target, node.attr):
+        return self.attribute_of(self.evaluate(node.value), node)
+
+    def attribute_of(self, value: Any, node: ast.Attribute) -> Any:
+        """An attribute of a plain Python object."""
+        if not hasattr(value, node.attr):
             detail = f"`{ast.unparse(node.value)}` has no attribute `{node.attr}`"
             raise exc.TypeInferenceError(self.source.span(node), detail=detail)
-        return getattr(target, node.attr)
+        return getattr(value, node.attr)
+
+    def eval_JoinedStr(self, node: ast.JoinedStr) -> str:
+        """An f-string of known values."""
+        return "".join(
+            str(self.evaluate(part.value if isinstance(part, ast.FormattedValue) else part))
+            for part in node.values
+        )
+
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
+        (generator,) = node.generators
+        assert isinstance(generator.target, ast.Name)
+        name, device = generator.target.id, self.scope.device
+        hidden = device.get(name)
+        result: list[Any] = []
+        for item in self.evaluate(generator.iter):
+            device[name] = item
+            if all(self.evaluate(test) for test in generator.ifs):
+                result.append(self.evaluate(node.elt))
+        device.pop(name, None)
+        if hidden is not None:
+            device[name] = hidden
+        return result
+
+    eval_ListComp = _comprehension
+    eval_GeneratorExp = _comprehension
 
     def eval_Slice(self, node: ast.Slice) -> Any:
         """`a:b:c` inside a subscript."""

@@ -11,7 +11,7 @@ from helion import exc
 from helion.frontend.device import DeviceEvaluator
 from helion.frontend.statements import assigned_names
 from helion.frontend.trace import GraphBuilder
-from helion.ir.control import Region, for_loop, if_else, while_loop
+from helion.ir.control import Region, for_loop, if_else
 from helion.ir.symbols import SYMBOLIC, DeviceNumber, freeze, is_number, kind_of, same
 from helion.ir.tiles import HostTensor, TileAxis
 from helion.language._op import Op
@@ -146,7 +146,7 @@ class DeviceRunner(DeviceEvaluator):
             self.assign(node.target, serial.target)
 
         self.compilation.loops.extend(serial.axes)
-        region, names, types, carried, captured = self._trace_loop(node, enter, None)
+        region, names, types, carried, captured = self._trace_loop(node, enter)
         del self.compilation.loops[-len(serial.axes) :]
         self._results(for_loop, (serial.axes, bounds, region, carried, captured), names, types)
 
@@ -165,17 +165,7 @@ class DeviceRunner(DeviceEvaluator):
             return list(value)
         raise exc.InvalidDeviceForLoop(self.source.span(node), got=type(value).__name__)
 
-    def exec_While(self, node: ast.While) -> None:
-        """A device loop that runs while a scalar condition holds."""
-        if node.orelse:
-            raise exc.DeviceLoopElseBlock(self.source.span(node))
-        region, names, types, carried, captured = self._trace_loop(node, None, node.test)
-        condition, body = region if isinstance(region, tuple) else (region, region)
-        self._results(while_loop, (condition, body, carried, captured), names, types)
-
-    def _trace_loop(
-        self, node: ast.For | ast.While, enter: Callable[[], None] | None, test: ast.expr | None
-    ) -> Any:
+    def _trace_loop(self, node: ast.For, enter: Callable[[], None]) -> Any:
         before = dict(self.scope.device)
         names = [n for n in assigned_names(node.body) if n in before and _carries(before[n])]
         types = [before[n] for n in names]
@@ -184,9 +174,7 @@ class DeviceRunner(DeviceEvaluator):
             with self.recorder.inner() as builder:
                 inputs = [self._input(builder, n, t) for n, t in zip(names, types, strict=True)]
                 self.scope.device.update(zip(names, inputs, strict=True))
-                condition = None if test is None else self.recorder.node_of(self.evaluate(test))
-                if enter is not None:
-                    enter()
+                enter()
                 self.run(node.body)
             after = self.scope.device
             settled = [self._settle(n, t, after[n], node) for n, t in zip(names, types, strict=True)]
@@ -194,10 +182,9 @@ class DeviceRunner(DeviceEvaluator):
                 break
             types = settled
         self.scope.device = before
-        body = self._close(builder, after, names, types)
+        region = self._close(builder, after, names, types)
         carried = [self._convert(before[n], t) for n, t in zip(names, types, strict=True)]
         carried = [freeze(self.recorder.node_of(c)) for c in carried]
-        region: Any = body if test is None else (freeze(condition), body)
         return region, names, types, carried, list(builder.captured)
 
     def _input(self, builder: GraphBuilder, name: str, like: Any) -> Any:

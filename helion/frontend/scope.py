@@ -44,6 +44,7 @@ class HostImports:
         self.symbols = symbols
         self.tensors: dict[str, HostTensor] = {}
         self.numbers: dict[Any, str] = {}
+        self.functions: dict[Any, str] = {}
 
     def bring(self, value: Any, text: str) -> Any:
         """`value`, which the host expression `text` holds, for use on the device."""
@@ -70,6 +71,8 @@ class HostImports:
                 for f in dataclasses.fields(value)
             }
             return dataclasses.replace(value, **changes)
+        if callable(value) and hasattr(value, "__closure__"):
+            self.functions.setdefault(value, text)
         return value
 
     def unknown(self, kind: type, text: str) -> Any:

@@ -14,8 +14,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from helion.ir.control import getitem
 from helion.ir.graph import emit, facts, set_facts
-from helion.ir.symbols import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -117,7 +117,7 @@ class Recorder(TorchDispatchMode):
         elif isinstance(value, (tuple, list)):
             for i, item in enumerate(value):
                 if isinstance(item, FakeTensor):
-                    getter = emit(self.builder.graph, _getitem, (node, i), item, self.span)
+                    getter = emit(self.builder.graph, getitem, (node, i), item, self.span)
                     self.bind(item, getter)
         return node
 
@@ -130,6 +130,21 @@ class Recorder(TorchDispatchMode):
             yield self.builder
         finally:
             self.builder = outer
+
+    @contextlib.contextmanager
+    def resume(self, builder: GraphBuilder) -> Iterator[None]:
+        """Go on recording into an inner graph that was left."""
+        outer, self.builder = self.builder, builder
+        try:
+            yield
+        finally:
+            self.builder = outer
+
+    def name(self, value: torch.Tensor, name: str) -> None:
+        """Note the author's name for a device tensor; the first one stays."""
+        node = self._nodes[id(value)][1] if id(value) in self._nodes else None
+        if node is not None and facts(node).name is None:
+            set_facts(node, name=name)
 
     def __torch_dispatch__(
         self,
@@ -171,13 +186,3 @@ class Recorder(TorchDispatchMode):
         named = [kwargs.get(a.name, a.default_value) for a in schema[len(args) :]]
         self.record(func, (*args, *named), value)
         return value
-
-
-def _getitem(values: Sequence[Any], index: int) -> Any:
-    """One of several results of a node."""
-    return values[index]
-
-
-def result_kind(value: object) -> str:
-    """How a value is called in messages."""
-    return "tensor" if isinstance(value, torch.Tensor) else kind_of(value).__name__

@@ -49,13 +49,6 @@ def for_loop(
     raise AssertionError("a node of the device IR is not called")
 
 
-def while_loop(
-    condition: Region, body: Region, carried: Sequence[Any], captured: Sequence[Any]
-) -> Any:
-    """Run `body` while `condition`, a region with one result, holds; both take the same inputs."""
-    raise AssertionError("a node of the device IR is not called")
-
-
 def if_else(
     condition: Any, then: Region, orelse: Region, captured: Sequence[Any], otherwise: Sequence[Any]
 ) -> Any:
@@ -76,4 +69,4 @@ def getitem(values: Sequence[Any], index: int) -> Any:
     return values[index]
 
 
-CONTROL_FLOW = (for_loop, while_loop, if_else)
+CONTROL_FLOW = (for_loop, if_else)

@@ -72,11 +72,22 @@ class Op:
         self.type_rule_fn: Callable[..., Any] | None = None
         self.lowering_fn: Callable[..., Any] | None = None
         self.reference_fn: Callable[..., Any] | None = None
+        self.host_rule_fn: Callable[..., Any] | None = None
+        self.is_loop = False
 
     def type_rule(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """Set the type rule: `(ctx, *arguments) -> value`."""
         self.type_rule_fn = fn
         return fn
+
+    def host_rule(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Set what the operation means in the host part of a kernel."""
+        self.host_rule_fn = fn
+        return fn
+
+    def misuse(self, span: Span, detail: str) -> exc.BaseError:
+        """The error for arguments that do not fit the signature."""
+        return exc.InvalidAPIUsage(span, detail=f"`hl.{self.name}`: {detail}")
 
     def lowering(self, fn: Callable[[Any, Node], Any]) -> Callable[[Any, Node], Any]:
         """Set the lowering: `(ctx, node) -> expression`."""

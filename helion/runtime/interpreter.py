@@ -163,10 +163,6 @@ _ONE_BIT: dict[Function, Function] = {
 class _Builder(_triton.InterpreterBuilder):
     """The interpreter's operations, on the numbers where it would compute on raw bits."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.options = _options(self.options)
-
     def cast_impl(self, src: Handle, dst_type: tl.dtype) -> Handle:
         target, values = dst_type.scalar, _values(src)
         if target.is_floating():
@@ -265,7 +261,7 @@ class _Builder(_triton.InterpreterBuilder):
     def _update(self, ptr: Handle, val: Handle, mask: Handle, combine: Function) -> Handle:
         """An atomic operation, lane after lane where several have one address."""
         address, dtype = ptr.data.ravel(), val.dtype.scalar
-        values, old = np.broadcast_to(val.data, ptr.data.shape).ravel(), np.zeros_like(val.data)
+        values = np.broadcast_to(val.data, ptr.data.shape).ravel()
         old = np.zeros(address.shape, values.dtype)
         for lanes in _rounds(address, np.broadcast_to(mask.data, ptr.data.shape).ravel()):
             every = np.ones(lanes.shape, np.bool_)
@@ -285,3 +281,267 @@ class _Builder(_triton.InterpreterBuilder):
         return _handle(np.full(1, np.iinfo(dtype).max, dtype), type.scalar)
 
 
+def _handle(data: Array, dtype: tl.dtype) -> Handle:
+    return _triton.TensorHandle(data, dtype)
+
+
+def _rounds(address: Array, mask: Array) -> Iterator[Array]:
+    """The lanes of `mask`, cut so that no address comes twice in a round, each in lane order."""
+    lanes = np.flatnonzero(mask)
+    lanes = lanes[np.argsort(address[lanes], kind="stable")]
+    place = np.arange(lanes.size)
+    first = np.append(True, address[lanes][1:] != address[lanes][:-1])[: lanes.size]
+    rank = place - np.maximum.accumulate(np.where(first, place, 0))
+    by_rank = np.argsort(rank, kind="stable")
+    yield from np.split(lanes[by_rank], np.flatnonzero(np.diff(rank[by_rank])) + 1)
+
+
+# -- reductions and scans ------------------------------------------------------------------------
+
+
+class _Columns:
+    """What reductions and scans share: axes, and blocks made of arrays and back."""
+
+    axis: Any
+    combine_fn: Any
+
+    def check_tensor(self, input: tuple[Any, ...]) -> None:
+        axis = getattr(self.axis, "value", self.axis)
+        rank = len(input[0].shape)
+        self.axis = axis + rank if axis is not None and axis < 0 else axis
+        super().check_tensor(input)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def to_tensor(self, ret: Any, dtype: tl.dtype) -> Any:
+        data = np.asarray(ret)
+        if data.dtype.kind == "f":
+            data = _narrow(data, dtype)
+        data = data.astype(_triton._get_np_dtype(dtype), copy=False)
+        if data.ndim:
+            return _block(data, dtype)
+        return tl.tensor(_handle(data.reshape(1), dtype), dtype)
+
+    def combine(self, left: Sequence[Array], right: Sequence[Array], like: Sequence[Any]) -> list[Array]:
+        """`combine_fn` on whole arrays at once."""
+        dtypes = [arg.dtype for arg in like] * 2
+        result = self.combine_fn(*map(_block, (*left, *right), dtypes))
+        result = result if isinstance(result, tuple) else (result,)
+        semantic = _triton.interpreter_semantic
+        casts = [semantic.cast(semantic.to_tensor(r), d) for r, d in zip(result, dtypes, strict=False)]
+        return [np.broadcast_to(c.handle.data, left[0].shape) for c in casts]
+
+
+class _Reduce(_Columns, _triton.ReduceOps):
+    def apply_impl(self, input: tuple[Any, ...]) -> Any:
+        std, fn, dtype = tl.standard, self.combine_fn, input[0].dtype
+        along = {"axis": self.axis, "keepdims": self.keep_dims}
+        values = _values(input[0].handle)
+        if fn is std._sum_combine:
+            return [self.to_tensor(np.sum(values, **along), dtype)]
+        # NaN loses every comparison, as in the compiled code.
+        if fn is std._elementwise_max:
+            return [self.to_tensor(np.fmax.reduce(values, **along), dtype)]
+        if fn is std._elementwise_min:
+            return [self.to_tensor(np.fmin.reduce(values, **along), dtype)]
+        return self.generic_reduce(input)
+
+    def generic_reduce(self, input: tuple[Any, ...]) -> Any:
+        try:
+            return self._halves(input)
+        except Exception:
+            # A function that branches needs scalars; if it is at fault itself, it will say so here.
+            return super().generic_reduce(input)
+
+    def _halves(self, input: tuple[Any, ...]) -> list[Any]:
+        arrays = [arg.handle.data for arg in input]
+        axis, rank = self.axis, arrays[0].ndim
+        if axis is None:
+            arrays, axis = [array.ravel() for array in arrays], 0
+        arrays = [np.moveaxis(array, axis, 0) for array in arrays]
+        while len(arrays[0]) > 1:
+            arrays = self.combine([a[0::2] for a in arrays], [a[1::2] for a in arrays], input)
+        arrays = [array[0] for array in arrays]
+        if self.keep_dims:
+            axes = tuple(range(rank)) if self.axis is None else axis
+            arrays = [np.expand_dims(array, axes) for array in arrays]
+        return [self.to_tensor(array, arg.dtype) for array, arg in zip(arrays, input, strict=True)]
+
+
+class _Scan(_Columns, _triton.ScanOps):
+    def cumsum(self, input: Any) -> list[Any]:
+        return [self.to_tensor(np.cumsum(_values(input.handle), axis=self.axis), input.dtype)]
+
+    def cumprod(self, input: Any) -> list[Any]:
+        return [self.to_tensor(np.cumprod(_values(input.handle), axis=self.axis), input.dtype)]
+
+    def generic_scan(self, input: tuple[Any, ...]) -> Any:
+        try:
+            return self._doubling(input)
+        except Exception:
+            # As in `_Reduce.generic_reduce`.
+            return super().generic_scan(input)
+
+    def _doubling(self, input: tuple[Any, ...]) -> list[Any]:
+        arrays = [np.moveaxis(arg.handle.data, self.axis, 0) for arg in input]
+        reach = 1
+        while reach < len(arrays[0]):
+            before = [np.roll(array, reach, axis=0) for array in arrays]
+            after = self.combine(before, arrays, input)
+            arrays = [np.concatenate([a[:reach], b[reach:]]) for a, b in zip(arrays, after, strict=True)]
+            reach *= 2
+        arrays = [np.moveaxis(array, 0, self.axis) for array in arrays]
+        return [self.to_tensor(array, arg.dtype) for array, arg in zip(arrays, input, strict=True)]
+
+
+def _block(data: Array, dtype: tl.dtype) -> Any:
+    return tl.tensor(_handle(data, dtype), tl.block_type(dtype, list(data.shape)))
+
+
+# -- arguments, loops and conditions -------------------------------------------------------------
+
+
+def _scalar(value: float, dtype: tl.dtype) -> Any:
+    """A Python number as a scalar of the kernel."""
+    if dtype.is_floating():
+        data = _narrow(np.array([value], np.float64), dtype)
+    elif isinstance(value, float):
+        raise TypeError(f"a kernel argument declared {dtype} got the float {value!r}")
+    elif dtype == tl.int1:
+        data = np.array([bool(value)])
+    else:
+        bits = dtype.primitive_bitwidth
+        if dtype.is_int_signed() and not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+            raise OverflowError(f"a kernel argument of type {dtype} cannot hold {value}")
+        data = np.array([value % 2**bits], np.uint64).astype(_triton._get_np_dtype(dtype))
+    return tl.tensor(_handle(data, dtype), dtype)
+
+
+_plain_argument = _triton._implicit_cvt
+
+
+def _argument(arg: Any) -> Any:
+    """A kernel argument, with the type that the compiler gives it."""
+    if isinstance(arg, bool):
+        return _scalar(arg, tl.int1)
+    if isinstance(arg, int):
+        fits = [d for d in (tl.int32, tl.int64) if -(2 ** (d.primitive_bitwidth - 1)) <= arg < 2 ** (d.primitive_bitwidth - 1)]
+        if not fits and not 0 <= arg < 2**64:
+            raise OverflowError(f"a kernel argument cannot hold {arg}")
+        return _scalar(arg, (fits or [tl.uint64])[0])
+    if isinstance(arg, float):
+        return _scalar(arg, tl.float32)
+    return _plain_argument(arg)
+
+
+class _Grid(_triton.GridExecutor):
+    def _init_args_hst(self, args_dev: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        args, named = super()._init_args_hst(args_dev, kwargs)
+        # Where annotations are strings, a string that was written as one has quotes of its own.
+        notes = {n: a.strip("'\"") if isinstance(a, str) else a for n, a in self.fn.__annotations__.items()}
+        types = {name: _SCALARS.get(_normalize_ty(note)) for name, note in notes.items()}
+
+        def declared(name: str, arg: Any) -> Any:
+            dtype = types.get(name) if isinstance(arg, (bool, int, float)) else None
+            return arg if dtype is None else _scalar(arg, dtype)
+
+        args = [declared(name, arg) for name, arg in zip(self.arg_names, args, strict=False)]
+        return args, {name: declared(name, arg) for name, arg in named.items()}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        # A GPU raises no floating-point warnings.
+        with np.errstate(all="ignore"):
+            super().__call__(*args, **kwargs)
+
+
+_plain_patch = _triton._patch_lang
+
+
+def _patch_lang(fn: Function) -> Any:
+    """Turns `triton.language` into the interpreter's for one launch; a call inside finds it done."""
+    if not tl.core.is_builtin(tl.load):
+        return _triton._LangPatchScope()
+    scope = _plain_patch(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    for module in (tl, tl.core):
+        scope.set_attr(module, "range", _range)
+    scope.set_attr(tl.tensor, "__index__", lambda self: operator.index(self.handle.data.item()))
+    return scope
+
+
+def _range(start: Any, end: Any = None, step: Any = 1, **_: Any) -> Iterator[Any]:
+    """The loop variable is a scalar of the bounds' type, as in compiled code, and no Python int."""
+    bounds = (0, start, step) if end is None else (start, end, 1 if step is None else step)
+    semantic = _triton.interpreter_semantic
+    low, high, by = (semantic.to_tensor(bound) for bound in bounds)
+    dtype = functools.reduce(semantic.integer_promote_impl, (x.dtype for x in (low, high, by)))
+    for value in range(*map(operator.index, (low, high, by))):
+        yield _scalar(value, dtype)
+
+
+def _condition(value: Any) -> Any:
+    if isinstance(value, tl.tensor) and value.handle.data.size != 1:
+        raise TypeError(f"a condition must be a scalar, not a block of shape {value.shape}")
+    return value
+
+
+def _not(value: Any) -> Any:
+    if isinstance(value, tl.tensor):
+        return _triton.interpreter_semantic.not_(value)
+    return not value
+
+
+def _logical(every: bool, first: Any, *rest: Function) -> Any:
+    """`and` (`every`) or `or`; blocks are joined element by element."""
+    semantic = _triton.interpreter_semantic
+    join = semantic.logical_and if every else semantic.logical_or
+    for later in rest:
+        if isinstance(first, tl.tensor) and first.handle.data.size != 1:
+            first = join(first, semantic.to_tensor(later()))
+        elif bool(first) != every:
+            return first
+        else:
+            first = later()
+    return first
+
+
+class _Transformer(_triton.ASTTransformer):
+    """Rewrites the Python that would silently treat a block as true, or count in Python ints."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        # Only some versions visit the value; none may visit it twice.
+        value, node.value = node.value, ast.Constant(None)
+        call = super().visit_Assign(node).value
+        call.args[0] = self.visit(value)
+        return node
+
+    def _guard(self, node: Any) -> ast.AST:
+        self.generic_visit(node)
+        node.test = _call("_condition", node.test)
+        return node
+
+    visit_If = visit_While = visit_IfExp = _guard  # noqa: N815
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        none = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        later = [ast.Lambda(args=none, body=value) for value in node.values[1:]]
+        every = ast.Constant(isinstance(node.op, ast.And))
+        return ast.copy_location(_call("_logical", every, node.values[0], *later), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        is_not = isinstance(node.op, ast.Not)
+        return ast.copy_location(_call("_not", node.operand), node) if is_not else node
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)
+        loop = node.iter
+        if isinstance(loop, ast.Call) and isinstance(loop.func, ast.Name) and loop.func.id == "range":
+            loop.func.id = _NAME.format("_range")
+        return node
+
+
+# The interpreter copies the names of its own module into the globals of each kernel.
+_NAME = "_helion{}"
+
+
+def _call(name: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(_NAME.format(name), ast.Load()), list(args), [])

@@ -203,7 +203,7 @@ WARNINGS = Kind(
 )
 
 
-def _check_overrides(value: Mapping[str, object]) -> dict[str, object]:
+def _check_overrides(value: Mapping[Any, object]) -> dict[str, object]:
     keys = dict(value)
     return keys if all(isinstance(name, str) for name in keys) else _refuse()
 

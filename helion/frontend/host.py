@@ -1,0 +1,276 @@
+"""Host code: statements around the device loops, interpreted on fake tensors to learn types."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from typing import TYPE_CHECKING, Any, Callable
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+from helion import exc
+from helion.frontend import arithmetic
+from helion.frontend.context import CallContext
+from helion.frontend.statements import ReturnValue, Runner, assigned_names
+from helion.ir.symbols import SYMBOLIC, HostNumber, is_number, kind_of
+from helion.language._op import Op
+
+if TYPE_CHECKING:
+    from helion.frontend.compilation import Compilation
+    from helion.frontend.scope import Scope
+    from helion.frontend.source import FunctionSource
+
+
+class Unknown:
+    """A host value that only running the host code can tell; an error if the device reads it."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+class HostRunner(Runner):
+    """Interprets host statements; a top-level device loop is handed to `on_loop`."""
+
+    def __init__(
+        self,
+        source: FunctionSource,
+        scope: Scope,
+        compilation: Compilation,
+        on_loop: Callable[[ast.For], None],
+    ) -> None:
+        super().__init__(source, scope)
+        self.compilation = compilation
+        self.on_loop = on_loop
+        self.nesting = 0
+
+    # -- names -----------------------------------------------------------------------------------
+
+    def bind(self, name: str, value: Any, node: ast.AST) -> None:
+        """Bind a host variable; a number that only running can tell is known by its name."""
+        if isinstance(value, _UnknownNumber):
+            value = self.compilation.symbols.number(value.kind, HostNumber(name, value.kind))
+        self.scope.host[name] = value
+        self.types[node] = value
+
+    def eval_Name(self, node: ast.Name) -> Any:
+        """A variable; one that device code bound does not exist here."""
+        if node.id in self.scope.device and node.id not in self.scope.host:
+            raise exc.CannotReadDeviceVariableOnHost(self.source.span(node), name=node.id)
+        return super().eval_Name(node)
+
+    def read_host(self, value: Any, text: str) -> Any:
+        """Module globals that are tensors are fake here too."""
+        if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor):
+            value = self.compilation.fake(value, text)
+        return value
+
+    def set_item(self, node: ast.Subscript, value: Any) -> None:
+        """`target[index] = value` changes contents, not types."""
+        target = self.evaluate(node.value)
+        if isinstance(target, (list, dict)):
+            target[self.evaluate(node.slice)] = value
+
+    def set_attribute(self, node: ast.Attribute, value: Any) -> None:
+        """`target.name = value`: done when the host code runs."""
+        del value
+        self.evaluate(node.value)
+
+    # -- expressions -----------------------------------------------------------------------------
+
+    def eval_Subscript(self, node: ast.Subscript) -> Any:
+        """Plain Python on fake tensors and containers."""
+        value = self.evaluate(node.value)
+        if isinstance(node.slice, ast.Tuple):
+            index: Any = tuple(self.evaluate(i) for i in node.slice.elts)
+        else:
+            index = self.evaluate(node.slice)
+        return self.call(lambda v, i: v[i], (value, index), {}, node)
+
+    def eval_IfExp(self, node: ast.IfExp) -> Any:
+        """`a if condition else b`."""
+        condition = self.evaluate(node.test)
+        if not isinstance(condition, (*SYMBOLIC, torch.Tensor, Unknown)):
+            return self.evaluate(node.body if condition else node.orelse)
+        a, b = self.evaluate(node.body), self.evaluate(node.orelse)
+        return _either(a, b)
+
+    def call(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, node: ast.AST
+    ) -> Any:
+        """Call a host function on fake tensors; what needed a guess is unknown."""
+        if isinstance(function, Op):
+            return self._call_op(function, args, kwargs, node)
+        if any(isinstance(a, Unknown) for a in (*args, *kwargs.values())):
+            return Unknown(ast.unparse(node))
+        if function is print:
+            return None
+        function = arithmetic.replaces(function, args) or function
+        env = self.compilation.symbols.shape_env
+        guesses = env.guesses
+        try:
+            with self.compilation.symbols.fake_mode:
+                value = function(*args, **kwargs)
+        except exc.Base:
+            raise
+        except Exception as error:
+            return self._failed(error, function, node)
+        if env.guesses != guesses and is_number(value):
+            return _UnknownNumber(kind_of(value), ast.unparse(node))
+        return value
+
+    def _failed(self, error: Exception, function: Callable[..., Any], node: ast.AST) -> Any:
+        # Data-dependent: torch names the exception, not its module, alike in all versions.
+        if type(error).__name__ in ("GuardOnDataDependentSymNode", "DataDependentOutputException"):
+            kind = {"item": None, "__int__": int, "__float__": float}.get(
+                getattr(function, "__name__", "")
+            )
+            text = ast.unparse(node)
+            return Unknown(text) if kind is None else _UnknownNumber(kind, text)
+        raise error
+
+    def _call_op(self, op: Op, args: tuple[Any, ...], kwargs: Any, node: ast.AST) -> Any:
+        if op.host_rule_fn is None:
+            raise exc.DeviceAPIOnHost(self.source.span(node), api=f"hl.{op.name}")
+        try:
+            bound = op.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise op.misuse(self.source.span(node), str(error)) from error
+        bound.apply_defaults()
+        context = CallContext(self.compilation, self.source, node, op)
+        return op.host_rule_fn(context, *bound.args, **bound.kwargs)
+
+    # -- statements ------------------------------------------------------------------------------
+
+    def exec_For(self, node: ast.For) -> None:
+        """A device loop at the top level, or a host loop over a known sequence."""
+        if self.is_device_loop(node.iter):
+            if self.nesting:
+                raise exc.NestedGridLoop(self.source.span(node))
+            self.on_loop(node)
+            return
+        items = self.evaluate(node.iter)
+        if isinstance(items, Unknown):
+            self._forget([*node.body, *node.orelse])
+            return
+        self._nested(lambda: self._each(node, items))
+
+    def _each(self, node: ast.For, items: Any) -> None:
+        for item in items:
+            self.assign(node.target, item)
+            self.run(node.body)
+        self.run(node.orelse)
+
+    def is_device_loop(self, node: ast.expr) -> bool:
+        """Whether a `for` iterates over `hl.tile` or its like."""
+        if not isinstance(node, ast.Call):
+            return False
+        function = self.evaluate(node.func)
+        return isinstance(function, Op) and function.is_loop
+
+    def exec_If(self, node: ast.If) -> None:
+        """The live branch, or both where only running can tell."""
+        condition = self.evaluate(node.test)
+        if isinstance(condition, (*SYMBOLIC, torch.Tensor, Unknown)):
+            self._nested(lambda: self._both(node))
+        else:
+            self._nested(lambda: self.run(node.body if condition else node.orelse))
+
+    def _both(self, node: ast.If) -> None:
+        before = dict(self.scope.host)
+        after: list[dict[str, Any]] = []
+        for body in (node.body, node.orelse):
+            self.scope.host.clear()
+            self.scope.host.update(copy.copy(before))
+            try:
+                self.run(body)
+            except ReturnValue:
+                continue
+            except Exception as error:
+                if isinstance(error, exc.Base):
+                    raise
+                continue
+            after.append(dict(self.scope.host))
+        self.scope.host.clear()
+        self.scope.host.update(after[0] if after else before)
+        for name in assigned_names([*node.body, *node.orelse]):
+            values = [a.get(name, Unknown(name)) for a in after]
+            if len(values) == 2:
+                self.bind(name, _either(*values), node)
+
+    def exec_Assert(self, node: ast.Assert) -> None:
+        """An assertion; what it says of sizes is checked when the host code runs."""
+        test = self.evaluate(node.test)
+        if not isinstance(test, (*SYMBOLIC, torch.Tensor, Unknown)) and not test:
+            message = None if node.msg is None else self.evaluate(node.msg)
+            raise AssertionError(*(() if message is None else (message,)))
+
+    def exec_Return(self, node: ast.Return) -> None:
+        """The end of the host part."""
+        raise ReturnValue(None if node.value is None else self.evaluate(node.value))
+
+    def exec_Raise(self, node: ast.Raise) -> None:
+        """The author's own refusal of these arguments."""
+        error = self.evaluate(node.exc) if node.exc else RuntimeError("no active exception")
+        raise error if isinstance(error, BaseException) else error()
+
+    def exec_With(self, node: ast.With) -> None:
+        """The body; context managers act when the host code runs."""
+        for item in node.items:
+            value = self.evaluate(item.context_expr)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, value)
+        self._nested(lambda: self.run(node.body))
+
+    def exec_Try(self, node: ast.Try) -> None:
+        """The body, as if nothing were raised."""
+        self._nested(lambda: self.run([*node.body, *node.orelse, *node.finalbody]))
+
+    def exec_While(self, node: ast.While) -> None:
+        """What a host `while` binds is known only when it runs."""
+        self._forget(node.body)
+
+    def exec_Import(self, node: ast.Import) -> None:
+        """Modules are what they are."""
+        for alias in node.names:
+            self.scope.host[alias.asname or alias.name.partition(".")[0]] = __import__(alias.name)
+
+    def _forget(self, body: list[ast.stmt]) -> None:
+        for name in assigned_names(body):
+            old = self.scope.host.get(name)
+            value: Any = _UnknownNumber(kind_of(old), name) if is_number(old) else Unknown(name)
+            self.bind(name, value, body[0])
+
+    def _nested(self, action: Callable[[], None]) -> None:
+        self.nesting += 1
+        try:
+            action()
+        finally:
+            self.nesting -= 1
+
+
+class _UnknownNumber(Unknown):
+    """A number whose kind is known."""
+
+    def __init__(self, kind: type, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+def _either(a: Any, b: Any) -> Any:
+    """What is known of a value that is one of two."""
+    if a is b:
+        return a
+    if is_number(a) and is_number(b):
+        kinds = {kind_of(a), kind_of(b)}
+        return _UnknownNumber(float if float in kinds else kinds.pop(), "one of two numbers")
+    if isinstance(a, FakeTensor) and isinstance(b, FakeTensor) and _alike(a, b):
+        return a
+    if type(a) is type(b) and a == b:
+        return a
+    return Unknown("one of two values")
+
+
+def _alike(a: FakeTensor, b: FakeTensor) -> bool:
+    same_layout = list(a.shape) == list(b.shape) and list(a.stride()) == list(b.stride())
+    return same_layout and a.dtype == b.dtype and a.device == b.device
