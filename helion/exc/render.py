@@ -67,11 +67,12 @@ def render(diagnostic: Diagnostic) -> str:
                 out.append(f"{gutter}::: {_place(mark.span)}")
         out += _excerpt(mark, gutter, with_source=not share)
         above = mark
-    if drawn:
-        out.append(f"{gutter} |")
     hidden = [mark for mark in marks if mark.label and not mark.lines]
     notes = [("note", _without_excerpt(mark, main)) for mark in hidden]
-    for word, text in (*notes, *diagnostic.footers):
+    footers = [*notes, *diagnostic.footers]
+    if drawn and footers:
+        out.append(f"{gutter} |")
+    for word, text in footers:
         out += _footer(word, text, gutter)
     if diagnostic.appendix:
         out += ["", diagnostic.appendix]

@@ -136,7 +136,7 @@ class UndefinedVariable(BaseError):
     title = "`{name}` is not defined"
     label = "nothing has bound `{name}` here"
     help = (
-        "bind it first; a name bound in one branch or in a loop body alone does not exist after it"
+        "bind it first; what one branch or a loop body alone binds does not exist after it"
     )
 
 

@@ -134,10 +134,7 @@ class ShapeMismatch(BaseError):
 
     code = "shape-mismatch"
     title = "the shapes {lhs} and {rhs} do not fit together"
-    help = (
-        "different tile axes never match, even of equal size; insert axes with `[:, None]` "
-        "where they should broadcast"
-    )
+    help = "a tile axis matches only itself; insert axes with `[:, None]` to broadcast"
 
 
 class DotBatchDimensionMismatch(BaseError):

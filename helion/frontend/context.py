@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from helion.ir.tiles import BlockSize
 from helion.language import memory
 
 if TYPE_CHECKING:
@@ -54,6 +55,12 @@ class CallContext:
     def node_of(self, value: Any) -> Any:
         """The node that computes a device tensor; other values unchanged."""
         return self.compilation.recorder.node_of(value)
+
+    def new_block(self, name: str, extent: Any = None, minimum: int = 1) -> BlockSize:
+        """A new block size, for the config to choose: the next entry of `block_sizes`."""
+        block = BlockSize(name, len(self.compilation.blocks), None, extent, minimum)
+        self.compilation.blocks.append(block)
+        return block
 
     def is_device(self, value: object) -> bool:
         """Whether device code computed a value."""

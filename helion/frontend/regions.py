@@ -15,7 +15,7 @@ from helion.ir.control import Region, for_loop, if_else
 from helion.ir.symbols import SYMBOLIC, DeviceNumber, freeze, is_number, kind_of, same
 from helion.ir.tiles import HostTensor, TileAxis
 from helion.language._op import Op
-from helion.language.loops import LoopSpec, as_loop, serial_loop
+from helion.language.loops import LoopSpec, as_loop, loop_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -133,29 +133,31 @@ class DeviceRunner(DeviceEvaluator):
         """A device loop over tiles or indices, or an unrolled one over a known sequence."""
         if node.orelse:
             raise exc.DeviceLoopElseBlock(self.source.span(node))
-        iterable = self._iterable(node.iter)
+        iterable = self._iterable(node.iter, target_names(node.target))
         if not isinstance(iterable, LoopSpec):
             for item in iterable:
                 self.assign(node.target, item)
                 self.run(node.body)
             return
-        serial = serial_loop(self.context(node), iterable, _target_names(node.target))
-        bounds = [tuple(self.recorder.node_of(b) for b in (a.begin, a.end)) for a in serial.axes]
+        axes = iterable.axes
+        bounds = [tuple(self.recorder.node_of(b) for b in (a.begin, a.end)) for a in axes]
+        target = loop_target(self.context(node), axes, iterable.scalar)
 
         def enter() -> None:
-            self.assign(node.target, serial.target)
+            self.assign(node.target, target)
 
-        self.compilation.loops.extend(serial.axes)
+        self.compilation.loops.extend(axes)
         region, names, types, carried, captured = self._trace_loop(node, enter)
-        del self.compilation.loops[-len(serial.axes) :]
-        self._results(for_loop, (serial.axes, bounds, region, carried, captured), names, types)
+        del self.compilation.loops[-len(axes) :]
+        self._results(for_loop, (axes, bounds, region, carried, captured), names, types)
 
-    def _iterable(self, node: ast.expr) -> Any:
+    def _iterable(self, node: ast.expr, names: list[str]) -> Any:
         if isinstance(node, ast.Call):
             function = self.evaluate(node.func)
             args = [self.evaluate(a) for a in node.args]
             kwargs = {k.arg: self.evaluate(k.value) for k in node.keywords if k.arg}
-            spec = as_loop(self.context(node, function if isinstance(function, Op) else None), function, args, kwargs)
+            context = self.context(node, function if isinstance(function, Op) else None)
+            spec = as_loop(context, function, args, kwargs, names)
             if spec is not None:
                 return spec
             value = self.call(function, tuple(args), kwargs, node)
@@ -213,7 +215,7 @@ class DeviceRunner(DeviceEvaluator):
         raise exc.LoopVariableTypeChange(span, name=name, before=show(before), after=show(after))
 
 
-def _target_names(target: ast.expr) -> list[str]:
+def target_names(target: ast.expr) -> list[str]:
     return [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
 
 

@@ -91,6 +91,7 @@ class Symbols:
         self.shape_env = KernelShapeEnv()
         self.fake_mode = FakeTensorMode(shape_env=self.shape_env, allow_non_fake_inputs=False)
         self.origins: dict[sympy.Symbol, Origin] = {}
+        self._values: dict[Origin, torch.SymInt] = {}
         self._hint = 100_003
 
     def size(self, origin: Origin) -> torch.SymInt:
@@ -122,11 +123,13 @@ class Symbols:
             self.origins[symbol] = origin
         return value
 
-    def value(self, symbol: sympy.Symbol) -> torch.SymInt:
-        """The int that a symbol stands for."""
-        value = self.shape_env.create_symintnode(symbol, hint=None)
-        assert isinstance(value, torch.SymInt)
-        return value
+    def of(self, origin: Origin) -> torch.SymInt:
+        """The int of an origin: one symbol, however often it is asked for."""
+        if origin not in self._values:
+            value = self.number(int, origin)
+            assert isinstance(value, torch.SymInt)
+            self._values[origin] = value
+        return self._values[origin]
 
     def origin(self, value: object) -> Origin | None:
         """Where a value comes from if it is one bare symbol, else None."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from helion.exc import Span
     from helion.ir.graph import Node
     from helion.ir.symbols import Symbols
-    from helion.ir.tiles import HostTensor, TileAxis
+    from helion.ir.tiles import BlockSize, HostTensor, TileAxis
 
 
 class TypeCtx(Protocol):
@@ -32,6 +32,7 @@ class TypeCtx(Protocol):
 
     symbols: Symbols
     device: torch.device
+    index_dtype: torch.dtype
 
     def span(self, argument: str | None = None) -> Span:
         """The author's source of the call, or of one of its arguments."""
@@ -47,6 +48,16 @@ class TypeCtx(Protocol):
 
     def is_device(self, value: object) -> bool:
         """Whether a value is a tensor that device code computed."""
+        ...
+
+    def new_block(
+        self, name: str, extent: Any = None, minimum: int = 1
+    ) -> BlockSize:
+        """A new block size, for the config to choose: the next entry of `block_sizes`."""
+        ...
+
+    def node_of(self, value: Any) -> Any:
+        """The node that computes a device tensor; other values unchanged."""
         ...
 
     def enclosing(self) -> Sequence[TileAxis]:

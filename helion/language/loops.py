@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from helion import exc
 from helion.ir.symbols import AxisNumber, BlockSymbol, is_number, known_int
 from helion.ir.tiles import BlockSize, TileAxis
-from helion.language._op import TypeCtx, op
+from helion.language._op import Op, TypeCtx, op
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,18 +72,18 @@ def bounds(ctx: TypeCtx, begin_or_end: Any, end: Any, api: str) -> tuple[list[An
     begin, end = (0, begin_or_end) if end is None else (begin_or_end, end)
     if not isinstance(end, (tuple, list)):
         if isinstance(begin, (tuple, list)):
-            raise exc.IncorrectTileUsage(ctx.span(), got=f"{api} with a list next to a number")
+            raise exc.IncorrectTileUsage(ctx.span(), detail=f"`{api}` got a list next to a number")
         begin, end = [begin], [end]
     elif begin == 0:
         begin = [0] * len(end)
     if len(begin) != len(end):
-        raise exc.IncorrectTileUsage(ctx.span(), got=f"{api} with lists of different lengths")
+        raise exc.IncorrectTileUsage(ctx.span(), detail=f"`{api}` got lists of two lengths")
     for b, e in zip(begin, end, strict=True):
         if isinstance(b, TileAxis) or isinstance(e, TileAxis):
-            raise exc.TileOfTile(ctx.span())
+            raise exc.TileOfTile(ctx.span(), api=api)
         low, high = (known_int(v) if is_number(v) else None for v in (b, e))
         if low is not None and high is not None and low > high:
-            raise exc.InvalidTileRange(ctx.span(), begin=low, end=high)
+            raise exc.InvalidTileRange(ctx.span(), api=api, begin=low, end=high)
     return list(begin), list(end)
 
 
@@ -92,4 +95,132 @@ def block_symbol(ctx: TypeCtx, block: BlockSize) -> Any:
 
 def grid_index(ctx: TypeCtx, axis: TileAxis) -> Any:
     """The scalar that a grid axis yields."""
-    return ctx.symbols.number(int, AxisNumber(axis, "index"))
+    return ctx.symbols.of(AxisNumber(axis, "index"))
+
+
+tile.is_loop = True
+grid.is_loop = True
+
+
+def as_loop(
+    ctx: TypeCtx, function: Any, args: Sequence[Any], kwargs: Any, names: Sequence[str]
+) -> LoopSpec | None:
+    """The loop that a call in `for names in function(args)` means.
+
+    None if it is no loop over tiles or indices. `range` is `hl.grid`, whatever its bounds:
+    `hl.static_range` unrolls.
+    """
+    if isinstance(function, Op):
+        if function is static_range:
+            return None
+        bound = bind_call(ctx, function, args, kwargs)
+        return make_axes(ctx, function, *bound, names)
+    if function is range:
+        begin, end, step = _range_arguments(args)
+        return make_axes(ctx, grid, begin, end, step, names)
+    return None
+
+
+def make_axes(
+    ctx: TypeCtx, function: Op, begin_or_end: Any, end: Any, third: Any, names: Sequence[str]
+) -> LoopSpec:
+    """The axes of a call of `hl.tile` (third: block sizes) or `hl.grid` (third: steps)."""
+    scalar = not isinstance(begin_or_end if end is None else end, (tuple, list))
+    begins, ends = bounds(ctx, begin_or_end, end, f"hl.{function.name}")
+    thirds = list(third) if isinstance(third, (tuple, list)) else [third] * len(ends)
+    if len(thirds) != len(ends):
+        raise exc.IncorrectTileUsage(ctx.span(), detail="one entry for each dimension is needed")
+    if len(names) != len(ends):
+        # `for t in hl.tile([m, n])` has one name for several axes.
+        names = [f"{names[0] if names else 'tile'}_{i}" for i in range(len(ends))]
+    axes = [
+        TileAxis(name, None, 1, b, e, 1 if third is None else third)
+        if function is grid
+        else _tile_axis(ctx, name, b, e, third)
+        for name, b, e, third in zip(names, begins, ends, thirds, strict=True)
+    ]
+    return LoopSpec(tuple(axes), scalar)
+
+
+def _tile_axis(ctx: TypeCtx, name: str, begin: Any, end: Any, block_size: Any) -> TileAxis:
+    if block_size is None:
+        block = ctx.new_block(name, extent=end if is_number(end) else None)
+        return TileAxis(name, block, block_symbol(ctx, block), begin, end)
+    if isinstance(block_size, TileAxis):
+        block_size = block_size.size
+    origin = ctx.symbols.origin(block_size)
+    if isinstance(origin, BlockSymbol):
+        return TileAxis(name, origin.block, block_size, begin, end)
+    if not is_number(block_size):
+        got = type(block_size).__name__
+        raise exc.IncorrectTileUsage(ctx.span("block_size"), detail=f"`{got}` is no block size")
+    block = BlockSize(name, None, fixed=block_size)
+    return TileAxis(name, block, block_size, begin, end)
+
+
+def loop_target(ctx: TypeCtx, axes: Sequence[TileAxis], scalar: bool) -> Any:
+    """What the loop variable is: tiles, or scalar indices for a grid."""
+    values = [a if a.block is not None else grid_index(ctx, a) for a in axes]
+    return values[0] if scalar else tuple(values)
+
+
+def _range_arguments(args: Sequence[Any]) -> tuple[Any, Any, Any]:
+    if len(args) == 1:
+        return 0, args[0], None
+    return args[0], args[1], args[2] if len(args) > 2 else None
+
+
+def bind_call(ctx: TypeCtx, function: Op, args: Sequence[Any], kwargs: Any) -> tuple[Any, ...]:
+    """The arguments of a call, with defaults."""
+    try:
+        bound = function.signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise function.misuse(ctx.span(), str(error)) from error
+    bound.apply_defaults()
+    return bound.args
+
+
+@op
+def static_range(begin_or_end: int, end: int | None = None, step: int = 1) -> Any:
+    """Unroll a loop: the index is a number known at compile time.
+
+    Args:
+        begin_or_end: the end; or the begin, where `end` is given; known at compile time.
+        end: one past the last index.
+        step: distance between two indices.
+    """
+    raise exc.NotInsideKernel(api="hl.static_range")
+
+
+@static_range.type_rule
+def _(ctx: TypeCtx, begin_or_end: Any, end: Any, step: Any) -> range:
+    begin, end = (0, begin_or_end) if end is None else (begin_or_end, end)
+    numbers = [known_int(v) for v in (begin, end, step)]
+    if None in numbers:
+        detail = "the bounds must be known at compile time: use `hl.specialize` or `hl.constexpr`"
+        raise static_range.misuse(ctx.span(), detail)
+    return range(*(n for n in numbers if n is not None))
+
+
+@op
+def register_block_size(min_or_max: Any, max_or_none: Any = None) -> Any:
+    """A block size that several loops and shapes share; one entry of `Config.block_sizes`.
+
+    Args:
+        min_or_max: the largest useful size, an int or a size; the smallest, where both are given.
+        max_or_none: the largest useful size.
+
+    Returns:
+        A symbolic power of two, for `block_size=`, shapes and arithmetic.
+    """
+    raise exc.NotInsideKernel(api="hl.register_block_size")
+
+
+@register_block_size.host_rule
+def _(ctx: TypeCtx, min_or_max: Any, max_or_none: Any) -> Any:
+    low, high = (1, min_or_max) if max_or_none is None else (min_or_max, max_or_none)
+    if not is_number(high) or known_int(low) is None:
+        detail = "`hl.register_block_size` needs integers; the smallest known at compile time"
+        raise exc.IncorrectTileUsage(ctx.span(), detail=detail)
+    block = ctx.new_block("block", extent=high, minimum=known_int(low) or 1)
+    return block_symbol(ctx, block)

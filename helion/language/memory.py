@@ -9,6 +9,7 @@ import torch
 from helion import exc
 from helion.ir.symbols import is_number, known_int, same
 from helion.ir.tiles import HostTensor
+from helion.language import subscript
 from helion.language._op import TypeCtx, op
 
 if TYPE_CHECKING:
@@ -64,7 +65,28 @@ def store(
     raise exc.NotInsideKernel(api="hl.store")
 
 
-def check_host_tensor(ctx: TypeCtx, tensor: Any, api: str) -> HostTensor:
+@load.type_rule
+def _(
+    ctx: TypeCtx, tensor: Any, index: Any, extra_mask: Any = None, eviction_policy: Any = None
+) -> torch.Tensor:
+    target = _check_host_tensor(ctx, tensor, "hl.load")
+    _check_eviction(ctx, eviction_policy)
+    items = subscript.normalize(ctx, index, target.fake)
+    value = ctx.fake(subscript.result_shape(items), target.fake.dtype)
+    return ctx.record(load, (target, items, extra_mask, eviction_policy), value)
+
+
+@store.type_rule
+def _(ctx: TypeCtx, tensor: Any, index: Any, value: Any, extra_mask: Any = None) -> None:
+    target = _check_host_tensor(ctx, tensor, "hl.store")
+    items = subscript.normalize(ctx, index, target.fake)
+    if not is_number(value) and not ctx.is_device(value):
+        raise exc.RequiresTensorInAssignment(ctx.span("value"), got=type(value).__name__)
+    _check_broadcast(ctx, value, subscript.result_shape(items))
+    ctx.record(store, (target, items, value, extra_mask), None)
+
+
+def _check_host_tensor(ctx: TypeCtx, tensor: Any, api: str) -> HostTensor:
     """The host tensor that memory is accessed through, or an error that says why it is none."""
     if isinstance(tensor, HostTensor):
         if tensor.fake.dtype.is_complex:
@@ -72,11 +94,11 @@ def check_host_tensor(ctx: TypeCtx, tensor: Any, api: str) -> HostTensor:
             raise exc.UnsupportedDtype(ctx.span(), dtype=tensor.fake.dtype, detail=detail)
         return tensor
     if ctx.is_device(tensor):
-        raise exc.DeviceTensorSubscriptAssignmentNotAllowed(ctx.span(), api=api)
+        raise exc.InvalidAPIUsage(ctx.span(), detail=f"`{api}` needs a host tensor, not a device value")
     raise exc.NonTensorSubscriptAssign(ctx.span(), got=type(tensor).__name__)
 
 
-def check_broadcast(ctx: TypeCtx, value: Any, shape: Sequence[Any]) -> None:
+def _check_broadcast(ctx: TypeCtx, value: Any, shape: Sequence[Any]) -> None:
     """Whether a stored value broadcasts to the shape of its index."""
     if is_number(value):
         return
@@ -85,10 +107,10 @@ def check_broadcast(ctx: TypeCtx, value: Any, shape: Sequence[Any]) -> None:
         del sizes[0]
     pairs = zip(reversed(sizes), reversed(list(shape)), strict=False)
     if len(sizes) > len(shape) or not all(known_int(a) == 1 or same(a, b) for a, b in pairs):
-        raise exc.ShapeMismatch(ctx.span("value"), left=list(value.shape), right=list(shape))
+        raise exc.ShapeMismatch(ctx.span("value"), lhs=ctx.show(value.shape), rhs=ctx.show(shape))
 
 
-def check_eviction(ctx: TypeCtx, policy: Any) -> None:
+def _check_eviction(ctx: TypeCtx, policy: Any) -> None:
     """Whether an eviction policy is one that Triton knows."""
     if policy not in _EVICTION:
         detail = f"`eviction_policy` is one of {_EVICTION}, not {policy!r}"

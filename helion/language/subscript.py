@@ -7,23 +7,28 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helion import exc
-from helion.ir.symbols import is_number, kind_of
+from helion.ir.symbols import Number, expr_of, is_number, kind_of
 from helion.ir.tiles import SliceItem, TileAxis, TileItem
+from helion.language.tiles import tile_index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from helion.exc import Span
+    from helion.language._op import TypeCtx
 
+_ADD = torch.ops.prims.add.default
+_SUB = torch.ops.prims.sub.default
 _INDEX_DTYPES = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
-def normalize(index: Sequence[Any], tensor: torch.Tensor, span: Span) -> tuple[Any, ...]:
+def normalize(ctx: TypeCtx, index: Sequence[Any], tensor: torch.Tensor) -> tuple[Any, ...]:
     """The items of a subscript, one for each dimension of `tensor`, and `None` for new ones.
 
     Tiles become `TileItem`, slices become `SliceItem`, a missing end means `:`; ints, scalars and
     integer tensors stay.
     """
+    span = ctx.span()
     items = expand_ellipsis(_flatten(index), tensor.dim(), span)
     result: list[Any] = []
     dim = 0
@@ -31,7 +36,7 @@ def normalize(index: Sequence[Any], tensor: torch.Tensor, span: Span) -> tuple[A
         if item is None:
             result.append(None)
             continue
-        result.append(_item(item, tensor.shape[dim], span))
+        result.append(_item(ctx, item, tensor.shape[dim], span))
         dim += 1
     return tuple(result)
 
@@ -80,7 +85,7 @@ def expand_ellipsis(items: list[Any], rank: int, span: Span) -> list[Any]:
     return [*items[:at], *[slice(None)] * missing, *items[at + len(dots) :]]
 
 
-def _item(item: Any, size: Any, span: Span) -> Any:
+def _item(ctx: TypeCtx, item: Any, size: Any, span: Span) -> Any:
     if isinstance(item, TileAxis):
         return TileItem(item) if item.block else item
     if isinstance(item, (TileItem, SliceItem)):
@@ -95,8 +100,23 @@ def _item(item: Any, size: Any, span: Span) -> Any:
         if item.dtype is torch.bool:
             raise exc.DataDependentOutputShapeNotSupported(span, api="indexing with a bool tensor")
         if item.dtype in _INDEX_DTYPES:
-            return item
+            return _as_tile_item(ctx.node_of(item)) or item
     raise exc.InvalidIndexingType(span, got=type(item).__name__)
+
+
+def _as_tile_item(node: Any) -> TileItem | None:
+    """`tile.index + k` is the contiguous block `tile + k`."""
+    if node.op != "call_function":
+        return None
+    if node.target is tile_index:
+        return TileItem(node.args[0])
+    if node.target in (_ADD, _SUB):
+        inner, shift = node.args[0], node.args[1]
+        item = _as_tile_item(inner) if isinstance(inner, torch.fx.Node) else None
+        if item is not None and is_number(shift):
+            sign = 1 if node.target is _ADD else -1
+            return TileItem(item.axis, Number(expr_of(item.shift) + sign * expr_of(shift), int))
+    return None
 
 
 def _slice(item: slice, size: Any) -> SliceItem:

@@ -12,6 +12,7 @@ also where the accumulator is float16, and reductions round 16-bit floats once, 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 import operator
 import re
@@ -545,3 +546,212 @@ _NAME = "_helion{}"
 
 def _call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(_NAME.format(name), ast.Load()), list(args), [])
+
+
+# -- libdevice -----------------------------------------------------------------------------------
+
+
+def _through_torch(function: Callable[[torch.Tensor], torch.Tensor]) -> Function:
+    return lambda x: function(_torch(x.astype(np.float64, copy=False))).numpy()
+
+
+def _remainder(x: Array, y: Array) -> Array:
+    """IEEE 754 remainder: the quotient is rounded to the nearest integer, ties to even."""
+    size = np.abs(y)
+    rest = np.fmod(np.abs(x), 2 * size)
+    rest = np.where(2 * rest > size, rest - size, rest)
+    rest = np.where(2 * rest >= size, rest - size, rest)
+    return np.where(np.isinf(y) & np.isfinite(x), x, np.where(np.signbit(x), -rest, rest))
+
+
+def _round(x: Array) -> Array:
+    """Halfway cases away from zero, unlike NumPy's."""
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1.0, x), whole)
+
+
+def _tgamma(x: Array) -> Array:
+    size = np.exp(_LIBDEVICE["lgamma"](x))
+    odd = (x < 0) & (np.fmod(np.floor(x), 2) != 0)
+    pole = ((x < 0) & (x == np.floor(x))) | np.isnan(x)
+    return np.where(pole, np.nan, np.where(odd | ((x == 0) & np.signbit(x)), -size, size))
+
+
+def _half_turns(function: Function) -> Function:
+    """`function(pi * x)`, exact at the multiples of a half."""
+
+    def of(x: Array) -> Array:
+        turn = np.fmod(x, 2)
+        quarter = np.rint(2 * turn)
+        return function(turn - quarter / 2, quarter)
+
+    return of
+
+
+def _sinpi(rest: Array, quarter: Array) -> Array:
+    sine, cosine = np.sin(np.pi * rest), np.cos(np.pi * rest)
+    return np.choose(quarter.astype(np.int64) % 4, [sine, cosine, -sine, -cosine])
+
+
+def _exponent(x: Array) -> Array:
+    """floor(log2(abs(x))) as a float."""
+    found = np.frexp(x)[1] - 1.0
+    return np.where(x == 0, -np.inf, np.where(np.isfinite(x), found, np.abs(x)))
+
+
+def _ilogb(x: Array) -> Array:
+    least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max
+    found = np.where(np.isfinite(x) & (x != 0), _exponent(x), least)
+    return np.where(np.isinf(x), most, found).astype(np.int32)
+
+
+def _unsigned(x: Array) -> Array:
+    return x.view(f"u{x.itemsize}")
+
+
+def _bit_length(x: Array) -> Array:
+    high, low = (np.frexp(w.astype(np.float64))[1] for w in (x >> (x.itemsize * 4), x & (2 ** (x.itemsize * 4) - 1)))
+    return np.where(high > 0, high + x.itemsize * 4, low)
+
+
+def _popc(x: Array) -> Array:
+    return np.unpackbits(np.ascontiguousarray(x)[..., None].view(np.uint8), axis=-1).sum(-1)
+
+
+def _mulhi(x: Array, y: Array) -> Array:
+    """The upper half of the product of integers, in the type of `x`."""
+    if x.itemsize == 4:
+        return (x.astype(f"{x.dtype.kind}8") * y >> 32).astype(x.dtype)
+    a, b = _unsigned(x), _unsigned(y)
+    low, half = np.uint64(2**32 - 1), np.uint64(32)
+    a1, a0, b1, b0 = a >> half, a & low, b >> half, b & low
+    middle = a1 * b0 + (a0 * b0 >> half)
+    high = a1 * b1 + (middle >> half) + ((middle & low) + a0 * b1 >> half)
+    if x.dtype.kind == "i":
+        high = high - np.where(x < 0, b, np.uint64(0)) - np.where(y < 0, a, np.uint64(0))
+    return high.view(x.dtype)
+
+
+# Computed in float64 and rounded once; the name is that of libdevice without its suffix for a type.
+_LIBDEVICE: dict[str, Function] = {
+    "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
+    "atan": np.arctan, "atan2": np.arctan2, "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil,
+    "copysign": np.copysign, "cos": np.cos, "cosh": np.cosh, "exp": np.exp, "exp2": np.exp2,
+    "expm1": np.expm1, "fabs": np.abs, "finite": np.isfinite, "floor": np.floor, "fmod": np.fmod,
+    "hypot": np.hypot, "isfinite": np.isfinite, "isinf": np.isinf, "isnan": np.isnan, "llabs": np.abs,
+    "ldexp": lambda x, n: np.ldexp(x, n.astype(np.int32)), "log": np.log, "log10": np.log10,
+    "log1p": np.log1p, "log2": np.log2, "logb": _exponent, "nearbyint": np.rint, "pow": np.power,
+    "powi": np.power, "remainder": _remainder, "rint": np.rint, "round": _round, "ilogb": _ilogb,
+    "signbit": np.signbit, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan,
+    "tanh": np.tanh, "tgamma": _tgamma, "trunc": np.trunc,
+    "exp10": lambda x: np.power(10.0, x), "rsqrt": lambda x: 1 / np.sqrt(x),
+    "rcbrt": lambda x: 1 / np.cbrt(x), "rhypot": lambda x, y: 1 / np.hypot(x, y),
+    "fdividef": np.divide, "fdim": lambda x, y: np.where(x <= y, 0.0, x - y),
+    "saturate": lambda x: np.fmin(np.fmax(x, 0.0), 1.0), "scalbn": lambda x, n: np.ldexp(x, n.astype(np.int32)),
+    "sinpi": _half_turns(_sinpi), "cospi": _half_turns(lambda rest, quarter: _sinpi(rest, quarter + 1)),
+    "llrint": lambda x: _to_integer(np.rint(x), np.dtype(np.int64)),
+    "llround": lambda x: _to_integer(_round(x), np.dtype(np.int64)),
+    "cyl_bessel_i0": _through_torch(torch.special.i0), "cyl_bessel_i1": _through_torch(torch.special.i1),
+    "j0": _through_torch(torch.special.bessel_j0), "j1": _through_torch(torch.special.bessel_j1),
+    "y0": _through_torch(torch.special.bessel_y0), "y1": _through_torch(torch.special.bessel_y1),
+    "erf": _through_torch(torch.erf), "erfc": _through_torch(torch.erfc),
+    "erfcx": _through_torch(torch.special.erfcx), "erfinv": _through_torch(torch.erfinv),
+    "erfcinv": _through_torch(lambda x: torch.special.ndtri(x / 2) * -(0.5**0.5)),
+    "lgamma": _through_torch(torch.lgamma), "normcdf": _through_torch(torch.special.ndtr),
+    "normcdfinv": _through_torch(torch.special.ndtri),
+}  # fmt: skip
+# These look at the bits, or at the neighbours in their own type.
+_OWN_TYPE: dict[str, Function] = {
+    "clz": lambda x: 8 * x.itemsize - _bit_length(_unsigned(x)),
+    "ffs": lambda x: _bit_length(_unsigned(x & -x)),
+    "mul64hi": _mulhi, "mulhi": _mulhi, "nextafter": np.nextafter, "popc": _popc,
+    "umul64hi": _mulhi, "umulhi": _mulhi,
+}  # fmt: skip
+
+
+def _libdevice_function(symbol: str) -> Function:
+    """What `__nv_NAME` computes, on arrays."""
+    name = symbol.removeprefix("__nv_").removeprefix("fast_")
+    stem = re.sub(r"(ll|[fd])$", "", name)
+    for known in (name, stem):
+        if known in _OWN_TYPE:
+            return _OWN_TYPE[known]
+        if known in _LIBDEVICE:
+            function = _LIBDEVICE[known]
+            return lambda *args: function(*(arg.astype(np.float64) for arg in args))
+    raise NotImplementedError(f"Triton's interpreter has no libdevice function `{symbol}`")
+
+
+# -- installation --------------------------------------------------------------------------------
+
+_REDUCE_KINDS: dict[str, Function] = {
+    "ADD": np.add, "MIN": np.fmin, "MAX": np.fmax,
+    "AND": np.bitwise_and, "OR": np.bitwise_or, "XOR": np.bitwise_xor,
+}  # fmt: skip
+
+
+def unsupported(feature: str) -> str | None:
+    """Why a kernel that uses `feature` cannot run in the interpreter, or None if it can.
+
+    Args:
+        feature: a name of `triton.language`, such as `dot_scaled`, or `libdevice.NAME`.
+
+    Returns:
+        A sentence for a log or an error. None for everything else, and where the interpreter is off.
+    """
+    if not triton.knobs.runtime.interpret:
+        return None
+    where = f"Triton {triton.__version__}'s interpreter"
+    if feature in ("inline_asm_elementwise", "map_elementwise", "float8e4b15"):
+        return f"{where} has no {feature}"
+    if feature == "dot_scaled" and not hasattr(_triton.InterpreterBuilder, "create_dot_scaled"):
+        return f"{where} has no dot_scaled"
+    if feature == "make_block_ptr" and not hasattr(_triton, "BlockPointerHandle"):
+        return f"Triton {triton.__version__} has no block pointers"
+    return None
+
+
+def _bind(function: Function) -> Function:
+    @functools.wraps(function)
+    def interpreted(*args: Any, _semantic: Any = None) -> Any:
+        return function(*args, _semantic=_triton.interpreter_semantic)
+
+    return interpreted
+
+
+def _install_libdevice() -> None:
+    # Imported here because it takes time, which only the interpreter should spend.
+    from triton.language.extra import libdevice
+    from triton.language.extra.cuda import libdevice as cuda
+
+    # The first module is stubs that the compiler exchanges for the second; outside it they give None.
+    for name, function in vars(cuda).copy().items():
+        if tl.core.is_builtin(function):
+            for module in (libdevice, cuda):
+                setattr(module, name, _bind(function))
+
+
+def install() -> None:
+    """Puts the classes of this file in the place of the interpreter's, once.
+
+    Does nothing where the interpreter is off. Call it before the first launch: what has been
+    launched keeps the Python that it was rewritten to.
+    """
+    if not triton.knobs.runtime.interpret or isinstance(_triton.interpreter_builder, _Builder):
+        return
+    builder = _triton.interpreter_builder
+    builder.__class__ = _Builder
+    # Integers wrap without a check at each operation, as in code compiled without `debug`.
+    builder.options = dataclasses.replace(
+        builder.options,
+        sanitize_overflow=False,
+        allowed_dot_input_precisions=("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"),
+    )
+    _triton.InterpreterBuilder = _Builder
+    _triton.ReduceOps, _triton.ScanOps, _triton.GridExecutor = _Reduce, _Scan, _Grid
+    _triton.FunctionRewriter.ast_transformer = _Transformer()
+    _triton._convert_float, _triton._implicit_cvt = _convert_float, _argument
+    _triton._patch_lang = _patch_lang
+    for function in (_condition, _logical, _not, _range):
+        setattr(_triton, _NAME.format(function.__name__), function)
+    _install_libdevice()
