@@ -100,8 +100,8 @@ def test_related_spans_on_the_same_line():
             exc.Related(span_of("hl.rand([tile], seed=p)", 10), "[tile]"),
             exc.Related(exc.Span(FILE, 10, 41, 10, 42), "[4]"),
         ],
-        lhs="[tile]",
-        rhs="[4]",
+        left="[tile]",
+        right="[4]",
     )
     assert_expected_inline(
         str(error),
@@ -262,7 +262,7 @@ ERROR[TileOfTile]: a tile cannot be a bound of `hl.tile`
   |
   = help: to split a tile further, use `hl.tile(tile.begin, tile.end)`""",
     )
-    warning = exc.RepeatedRandomNumbers(loop="row")
+    warning = exc.RepeatedRandomNumbers(loapi="row")
     assert warning.report().startswith("WARNING[RepeatedRandomNumbers]: `hl.rand` draws the same")
 
 
@@ -339,7 +339,7 @@ def test_base_classes(cls, bases):
             "Calling a Helion kernel from within another Helion kernel is not supported",
         ),
         (
-            exc.DotBatchDimensionMismatch(lhs=2, rhs=3),
+            exc.DotBatchDimensionMismatch(left=2, right=3),
             "2 from LHS tensor vs. 3 from RHS tensor",
         ),
         (exc.InvalidTileRange(begin=192, end=128), "begin=192, end=128"),
@@ -357,7 +357,7 @@ def test_texts_that_users_match_are_in_the_first_line(error, fragment):
 
 
 def test_split_error_names_the_alternative():
-    text = str(exc.UnsupportedSplitOperation(op="torch.chunk"))
+    text = str(exc.UnsupportedSplitOperation(api="torch.chunk"))
     assert re.search(r"torch.chunk is not supported in Helion device loops.*hl\.split\(\)", text)
 
 
@@ -414,7 +414,7 @@ def test_triton_error_ends_with_the_program():
 
 
 def test_emit_warning_asks_subclasses_too(capsys):
-    warning = exc.TensorOperationsInHostCall(op="torch.add")
+    warning = exc.TensorOperationsInHostCall(api="torch.add")
     exc.emit_warning(warning, [exc.WrongDevice])
     assert capsys.readouterr().err == warning.report() + "\n"
     for ignored in (exc.TensorOperationInWrapper, exc.BaseWarning):

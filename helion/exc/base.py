@@ -24,16 +24,18 @@ class Base(RuntimeError):
     A class is a row of the catalogue: it holds templates (`str.format`) that the keywords of the
     constructor fill. Keywords are turned into text at once: a diagnostic keeps no tensor or graph
     alive, can be sent to another process, and says what was true when it was made. `detail` is
-    understood everywhere: where no template uses it, it becomes a note.
+    understood everywhere: where no template uses it, it becomes a note. The other fields
+    have the same names in all classes: `api` (as the author writes it: `hl.rand`), `name` (of a
+    variable), `got` and `expected`, `left` and `right`, `before` and `after`.
 
     Attributes:
         severity: first word of the header.
         code: stable name of the diagnostic, kebab-case.
         title: what is wrong, in one line.
-        label: what to say beside the carets.
+        label: what to say beside the carets, if the fields that it names are given.
         help: what to do about it.
         appendix: text put last, if the fields that it names are given.
-        defaults: values of fields that are not given.
+        defaults: values of fields that are not given; templates over those that are.
     """
 
     severity: ClassVar[str] = "error"
@@ -87,7 +89,7 @@ class Base(RuntimeError):
             Diagnostic(
                 header=f"{tag}: {self._fill(self.title)}",
                 span=self.location,
-                label=self._fill(self.label),
+                label=self._fill(self.label) if self._all_given(self.label) else "",
                 related=self.related,
                 footers=tuple(footers),
                 appendix=self._fill(self.appendix) if self._all_given(self.appendix) else "",
@@ -102,7 +104,9 @@ class Base(RuntimeError):
         return _names(template) <= {*self.defaults, *self.fields}
 
     def _fill(self, template: str) -> str:
-        return template.format_map(_Fields({**self.defaults, **self.fields}))
+        given = _Fields({**self.defaults, **self.fields})
+        defaults = {name: text.format_map(given) for name, text in self.defaults.items()}
+        return template.format_map(_Fields({**defaults, **self.fields}))
 
 
 class BaseError(Base):

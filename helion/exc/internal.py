@@ -64,8 +64,9 @@ class TorchOpTracingError(_WrappingError):
     """A torch function raised while it was traced."""
 
     code = "torch-op-tracing-error"
-    title = "{error}"
+    title = "{detail}"
     label = "torch raised this here"
+    defaults: ClassVar[Mapping[str, str]] = {"detail": "{error}"}
     help = (
         "the call would fail in eager PyTorch too, or needs a value that is not known while "
         "compiling"
@@ -76,7 +77,7 @@ class InductorLoweringError(BaseError):
     """An operation has no lowering."""
 
     code = "inductor-lowering-error"
-    title = "`{op}` has no lowering to Triton"
+    title = "`{api}` has no lowering to Triton"
     help = "write it with other operations, or with `hl.inline_triton`"
 
 

@@ -29,7 +29,7 @@ class AutodiffNotSupported(BaseError):
     """Automatic differentiation of an operation without a derivative."""
 
     code = "autodiff-not-supported"
-    title = "automatic differentiation does not support `{op}`"
+    title = "automatic differentiation does not support `{api}`"
 
 
 class MissingEnableTile(BaseError):

@@ -71,7 +71,7 @@ class InvalidAssignment(NotAllowedOnDevice):
     """A target that device code cannot assign to."""
 
     code = "invalid-assignment"
-    title = "a device loop cannot assign to {what}"
+    title = "a device loop cannot assign to `{target}`"
     help = "assign to a name, a tuple of names, or a subscript of a host tensor"
 
 
@@ -135,9 +135,7 @@ class UndefinedVariable(BaseError):
     code = "undefined-variable"
     title = "`{name}` is not defined"
     label = "nothing has bound `{name}` here"
-    help = (
-        "bind it first; what one branch or a loop body alone binds does not exist after it"
-    )
+    help = "bind it first; what one branch or a loop body alone binds does not exist after it"
 
 
 class TypeInferenceError(BaseError):
@@ -208,6 +206,6 @@ class InvalidSequenceSubscription(BaseError):
     """A list, tuple or dict is indexed with something that is not known at compile time."""
 
     code = "invalid-sequence-subscription"
-    title = "a sequence cannot be indexed with `{got}`"
-    label = "this is `{got}`"
+    title = "a sequence cannot be indexed with {got}"
     help = "use an index known at compile time, such as the variable of an `hl.static_range` loop"
+    defaults: ClassVar[Mapping[str, str]] = {"got": "this"}

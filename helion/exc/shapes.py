@@ -114,7 +114,9 @@ class IncorrectTileUsage(BaseError):
     code = "incorrect-tile-usage"
     title = "{detail}"
     help = "a tile is an index or a size; use `tile.index` for arithmetic on its elements"
-    defaults: ClassVar[Mapping[str, str]] = {"detail": "a tile cannot be used here"}
+    defaults: ClassVar[Mapping[str, str]] = {
+        "detail": "a tile cannot be used this way: got `{got}`"
+    }
 
 
 class InvalidJaggedTileUsage(BaseError):
@@ -133,7 +135,7 @@ class ShapeMismatch(BaseError):
     """Shapes do not broadcast, in an operation or a store."""
 
     code = "shape-mismatch"
-    title = "the shapes {lhs} and {rhs} do not fit together"
+    title = "the shapes {left} and {right} do not fit together"
     help = "a tile axis matches only itself; insert axes with `[:, None]` to broadcast"
 
 
@@ -141,7 +143,7 @@ class DotBatchDimensionMismatch(BaseError):
     """The batch dimensions of a product of 3-D tensors differ."""
 
     code = "dot-batch-dimension-mismatch"
-    title = "Batch dimension mismatch: {lhs} from LHS tensor vs. {rhs} from RHS tensor"
+    title = "Batch dimension mismatch: {left} from LHS tensor vs. {right} from RHS tensor"
     help = "batch dimensions must be equal, 1, or absent"
 
 
@@ -170,7 +172,7 @@ class JoinDtypeMismatch(BaseError, TypeError):
     """`hl.join` gets tensors of different dtypes."""
 
     code = "join-dtype-mismatch"
-    title = "`hl.join` needs one dtype, got {lhs} and {rhs}"
+    title = "`hl.join` needs one dtype, got {left} and {right}"
     help = "convert one of them: `.to(dtype)`"
 
 
@@ -202,9 +204,9 @@ class DataDependentOutputShapeNotSupported(BaseError):
     """The shape of a result would depend on values."""
 
     code = "data-dependent-output-shape-not-supported"
-    title = "the shape of `{op}` depends on values, which a device loop does not know"
+    title = "the result of {api} has a shape that depends on values"
     help = "keep the shape and mask the values: `torch.where(mask, x, other)`"
-    defaults: ClassVar[Mapping[str, str]] = {"op": "this operation"}
+    defaults: ClassVar[Mapping[str, str]] = {"api": "this operation"}
 
 
 class UnsupportedSplitOperation(BaseError):
@@ -212,11 +214,11 @@ class UnsupportedSplitOperation(BaseError):
 
     code = "unsupported-split-operation"
     title = (
-        "{op} is not supported in Helion device loops; a last dimension of size 2 can be cut "
+        "{api} is not supported in Helion device loops; a last dimension of size 2 can be cut "
         "with hl.split()"
     )
     help = "reshape so that the pieces are the last dimension, or load the pieces one by one"
-    defaults: ClassVar[Mapping[str, str]] = {"op": "torch.chunk"}
+    defaults: ClassVar[Mapping[str, str]] = {"api": "torch.chunk"}
 
 
 class RequiresTensorInAssignment(BaseError):
@@ -243,9 +245,10 @@ class DeviceTensorSubscriptAssignmentNotAllowed(BaseError):
     """An element of a device value is assigned."""
 
     code = "device-tensor-subscript-assignment-not-allowed"
-    title = "`{name}` is a device value: its elements cannot be assigned"
-    label = "`{name}` was computed in the loop"
+    title = "an element of a device value cannot be assigned"
+    label = "this value was computed in the loop"
     help = "make a new value, for instance `{name} = torch.where(mask, new, {name})`"
+    defaults: ClassVar[Mapping[str, str]] = {"name": "x"}
 
 
 class AtomicOnDeviceTensor(BaseError):
@@ -261,9 +264,9 @@ class ShapeSpecializingCall(BaseError):
     """A call would turn a symbolic size into a number."""
 
     code = "shape-specializing-call"
-    title = "`{op}` needs a number where the size is not known at compile time"
+    title = "`{api}` needs a number where the size is not known at compile time"
     help = "fix the size with `hl.specialize(size)` in the host part, or pass it as `hl.constexpr`"
-    defaults: ClassVar[Mapping[str, str]] = {"op": "this call"}
+    defaults: ClassVar[Mapping[str, str]] = {"api": "this call"}
 
 
 class ShapeSpecializingAllocation(BaseError):
@@ -303,7 +306,7 @@ class MultipleReductionDims(BaseError):
     """Several dimensions at once where one is possible."""
 
     code = "multiple-reduction-dims"
-    title = "`{op}` cannot reduce several dimensions at once: {dims}"
+    title = "`{api}` cannot reduce several dimensions at once: {dims}"
     help = "reduce one dimension after the other"
 
 

@@ -23,25 +23,25 @@ class TensorOperationInWrapper(BaseWarning):
     """The host part of a kernel computes with tensors."""
 
     code = "tensor-operation-in-wrapper"
-    title = "`{op}` runs on the host side of the kernel, as a launch of its own"
+    title = "`{api}` runs on the host side of the kernel, as a launch of its own"
     help = "move it into a device loop, or ignore this class with `ignore_warnings=`"
-    defaults: ClassVar[Mapping[str, str]] = {"op": "a tensor operation"}
+    defaults: ClassVar[Mapping[str, str]] = {"api": "a tensor operation"}
 
 
 class TensorOperationsInHostCall(TensorOperationInWrapper):
     """A function that the host part calls computes with tensors."""
 
     code = "tensor-operations-in-host-call"
-    title = "`{op}` computes with tensors on the host side of the kernel"
+    title = "`{api}` computes with tensors on the host side of the kernel"
 
 
 class WrongDevice(BaseWarning):
     """The host part makes a tensor on another device than the kernel's."""
 
     code = "wrong-device"
-    title = "`{op}` makes a tensor on `{got}`, but the kernel runs on `{expected}`"
+    title = "`{api}` makes a tensor on `{got}`, but the kernel runs on `{expected}`"
     help = "pass `device=x.device`"
-    defaults: ClassVar[Mapping[str, str]] = {"op": "this call"}
+    defaults: ClassVar[Mapping[str, str]] = {"api": "this call"}
 
 
 class BlockSizeIgnoredInInterpretMode(BaseWarning):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from helion import exc
+from helion.ir.graph import Node, value_of
 from helion.ir.symbols import is_number, kind_of, known_int, same
 from helion.ir.tiles import HostTensor, TileAxis
 from helion.language import _philox
-from helion.language._op import TypeCtx, op
+from helion.language._op import LowerCtx, TypeCtx, op
+from helion.language.creation import check_device, shape_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +72,7 @@ def check_seed(ctx: TypeCtx, seed: Any, sizes: Sequence[Any]) -> Any:
     if isinstance(seed, HostTensor):
         _check_seed_dtype(ctx, seed.fake.dtype)
         if known_int(seed.fake.numel()) not in (1, None):
-            shapes = {"seed_shape": list(seed.fake.shape), "shape": list(sizes)}
+            shapes = {"seed_shape": ctx.show(seed.fake.shape), "shape": ctx.show(sizes)}
             raise exc.SeedShapeMismatch(ctx.span("seed"), **shapes)
         return ctx.load(seed, [0] * seed.fake.dim())
     if isinstance(seed, torch.Tensor):
@@ -93,15 +95,118 @@ def _check_seed_dtype(ctx: TypeCtx, dtype: torch.dtype) -> None:
 def _check_seed_shape(ctx: TypeCtx, seed: torch.Tensor, sizes: Sequence[Any]) -> None:
     pairs = zip(reversed(seed.shape), reversed(sizes), strict=False)
     if seed.dim() > len(sizes) or not all(known_int(a) == 1 or same(a, b) for a, b in pairs):
-        shapes = {"seed_shape": list(seed.shape), "shape": list(sizes)}
+        shapes = {"seed_shape": ctx.show(seed.shape), "shape": ctx.show(sizes)}
         raise exc.SeedShapeMismatch(ctx.span("seed"), **shapes)
 
 
+class RandAxis(NamedTuple):
+    """One axis of the shape: its index counts from `start` (a tile's own index, or 0) + `origin`."""
+
+    tile: TileAxis | None
+    size: object
+    origin: object
+    extent: object
+
+
+@rand.type_rule
+def _(
+    ctx: TypeCtx,
+    shape: Any,
+    seed: Any,
+    device: Any = None,
+    offsets: Any = None,
+    *,
+    origin: Any = None,
+    extents: Any = None,
+) -> torch.Tensor:
+    check_device(ctx, device)
+    if not isinstance(shape, (tuple, list)):
+        detail = "the shape must be a list: `hl.rand([tile], seed=seed)`"
+        raise exc.InvalidRandArgument(ctx.span("shape"), detail=detail)
+    sizes = shape_sizes(ctx, shape, "hl.rand")
+    if offsets is not None:
+        _check_offsets(ctx, offsets)
+        sizes = list(offsets.shape)
+    seed = check_seed(ctx, seed, sizes)
+    axes = () if offsets is not None else rand_axes(ctx, shape, sizes, origin, extents)
+    warn_repeats(ctx, shape, seed, offsets, origin)
+    return ctx.record(rand, (axes, seed, offsets), ctx.fake(sizes, torch.float32))
+
+
+def rand_axes(
+    ctx: TypeCtx, shape: Sequence[Any], sizes: Sequence[Any], origin: Any, extents: Any
+) -> tuple[RandAxis, ...]:
+    """The axes that the offset is made of."""
+    origin = _one_per_axis(ctx, "origin", origin, len(sizes), 0)
+    extents = _one_per_axis(ctx, "extents", extents, len(sizes), None)
+    axes: list[RandAxis] = []
+    for i, (item, size) in enumerate(zip(shape, sizes, strict=True)):
+        tile = item if isinstance(item, TileAxis) else None
+        extent = extents[i]
+        if extent is None:
+            extent = tile.end if tile is not None else size
+            if not is_number(extent) and i > 0:
+                raise exc.ExtentsRequired(ctx.span("shape"), axis=i)
+        axes.append(RandAxis(tile, size, origin[i], extent if i > 0 else 0))
+    return tuple(axes)
+
+
+def _one_per_axis(ctx: TypeCtx, name: str, values: Any, count: int, default: Any) -> list[Any]:
+    if values is None:
+        return [default] * count
+    if not isinstance(values, (tuple, list)) or len(values) != count:
+        detail = f"`{name}` needs one entry for each axis of the shape"
+        raise exc.InvalidRandArgument(ctx.span(name), detail=detail)
+    for value in values:
+        is_int = is_number(value) and kind_of(value) is int
+        if not is_int and not (ctx.is_device(value) and value.dim() == 0):
+            detail = f"`{name}` holds integers, not `{type(value).__name__}`"
+            raise exc.InvalidRandArgument(ctx.span(name), detail=detail)
+    return list(values)
+
+
+def _check_offsets(ctx: TypeCtx, offsets: Any) -> None:
+    if not ctx.is_device(offsets) or offsets.dtype not in _INTEGERS:
+        got = f"tensor of {offsets.dtype}" if ctx.is_device(offsets) else type(offsets).__name__
+        raise exc.OffsetsNotInteger(ctx.span("offsets"), got=got)
+
+
+def warn_repeats(ctx: TypeCtx, shape: Any, seed: Any, offsets: Any, origin: Any) -> None:
+    """Warn where a loop inside of the program draws the same numbers again and again."""
+    axes = [a for a in ctx.enclosing_serial() if not ctx.depends(a, (shape, seed, offsets, origin))]
+    if axes:
+        ctx.warn(exc.RepeatedRandomNumbers(loop=axes[-1].name))
+
+
+@rand.lowering
+def _(ctx: LowerCtx, node: Node) -> Any:
+    axes, seed, offsets = node.args
+    sizes = value_of(node).shape
+    if offsets is not None:
+        # Offsets are signed: int32 is widened so that -1 is 2**64 - 1 in every dtype.
+        offset = ctx.cast(ctx.operand(offsets), torch.int64)
+    else:
+        offset = row_major(ctx, axes)
+    drawn = ctx.call("tl.rand", [ctx.seed(seed), offset], torch.float32)
+    return ctx.broadcast(drawn, sizes) if not axes and offsets is None else drawn
+
+
+def row_major(ctx: LowerCtx, axes: Sequence[RandAxis]) -> Any:
+    """The linear index over the extents: `(i0 * n1 + i1) * n2 + i2`.
+
+    Widen each index before the multiply: a product that wrapped in int32 cannot be repaired
+    afterwards, and past 2**32 elements two of them would silently share a counter.
+    """
+    if not axes:
+        return ctx.number(0)
+    wide = not ctx.fits_int32(axes)
+    total: Any = None
+    for dim, axis in enumerate(axes):
+        index = ctx.axis_index(axis.tile, axis.size, dim, len(axes), axis.origin, wide)
+        total = index if total is None else ctx.add(ctx.mul(total, ctx.number(axis.extent)), index)
+    return total
+
+
 @rand.reference
-def _(sizes: Any, seed: Any, offsets: torch.Tensor) -> torch.Tensor:
+def _(seed: Any, offsets: torch.Tensor) -> torch.Tensor:
     return _philox.uniform(_philox.philox4x32(seed, offsets)[0])
-
-
-def axis_extent(ctx: TypeCtx, axis: TileAxis) -> Any:
-    """The extent of a tile axis in the offset: the end of its range, if known without memory."""
-    return axis.end if is_number(axis.end) else None

@@ -1,0 +1,124 @@
+"""New tensors: zeros, full, arange."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from helion import exc
+from helion.ir.symbols import BlockSymbol, is_number, known_int
+from helion.ir.tiles import TileAxis
+from helion.language._op import TypeCtx, op
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def shape_sizes(ctx: TypeCtx, shape: Any, api: str, argument: str = "shape") -> list[Any]:
+    """The sizes that a shape list of tiles, ints and block sizes stands for."""
+    if not isinstance(shape, (tuple, list)):
+        raise exc.InvalidShapeElement(ctx.span(argument), api=api, got=type(shape).__name__)
+    sizes: list[Any] = []
+    for item in shape:
+        if isinstance(item, TileAxis):
+            sizes.append(item.size)
+        elif is_number(item) and not isinstance(item, (bool, float, torch.SymFloat, torch.SymBool)):
+            sizes.append(item)
+        else:
+            raise exc.InvalidShapeElement(ctx.span(argument), api=api, got=type(item).__name__)
+    return sizes
+
+
+def check_device(ctx: TypeCtx, device: Any) -> None:
+    """Device values live on the kernel's device."""
+    if device is not None and torch.device(device).type != ctx.device.type:
+        raise exc.DeviceMismatch(
+            ctx.span("device"), name="device", got=device, expected=ctx.device
+        )
+
+
+@op
+def full(
+    shape: Sequence[Any], value: Any, dtype: torch.dtype = torch.float32, device: Any = None
+) -> torch.Tensor:
+    """A tensor of one value.
+
+    Args:
+        shape: list of tiles, ints and block sizes.
+        value: number or 0-d device tensor.
+        dtype: dtype of the result.
+        device: if given, must be the kernel's.
+    """
+    raise exc.NotInsideKernel(api="hl.full")
+
+
+@full.type_rule
+def _(ctx: TypeCtx, shape: Any, value: Any, dtype: Any = torch.float32, device: Any = None) -> Any:
+    check_device(ctx, device)
+    sizes = shape_sizes(ctx, shape, "hl.full")
+    if not is_number(value) and not (ctx.is_device(value) and value.dim() == 0):
+        raise full.misuse(ctx.span("value"), "the value must be a number or a 0-d device tensor")
+    return ctx.record(full, (tuple(sizes), value, dtype), ctx.fake(sizes, dtype))
+
+
+@op
+def zeros(
+    shape: Sequence[Any], dtype: torch.dtype = torch.float32, device: Any = None
+) -> torch.Tensor:
+    """A tensor of zeros; `hl.full(shape, 0, dtype)`.
+
+    Args:
+        shape: list of tiles, ints and block sizes.
+        dtype: dtype of the result.
+        device: if given, must be the kernel's.
+    """
+    raise exc.NotInsideKernel(api="hl.zeros")
+
+
+@zeros.type_rule
+def _(ctx: TypeCtx, shape: Any, dtype: Any = torch.float32, device: Any = None) -> Any:
+    check_device(ctx, device)
+    sizes = shape_sizes(ctx, shape, "hl.zeros")
+    zero = False if dtype is torch.bool else 0.0 if dtype.is_floating_point else 0
+    return ctx.record(full, (tuple(sizes), zero, dtype), ctx.fake(sizes, dtype))
+
+
+@op
+def arange(
+    begin_or_end: Any,
+    end: Any = None,
+    step: Any = 1,
+    dtype: torch.dtype | None = None,
+    device: Any = None,
+) -> torch.Tensor:
+    """A row of integers: `begin, begin + step, ...`, before `end`.
+
+    Args:
+        begin_or_end: the end; or the begin, where `end` is given, which may be a run-time scalar.
+        end: one past the last; the length must be known at compile time, or a tile's.
+        step: distance between two, known at compile time.
+        dtype: dtype of the result; by default the kernel's index dtype.
+        device: if given, must be the kernel's.
+    """
+    raise exc.NotInsideKernel(api="hl.arange")
+
+
+@arange.type_rule
+def _(
+    ctx: TypeCtx,
+    begin_or_end: Any,
+    end: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    device: Any = None,
+) -> Any:
+    check_device(ctx, device)
+    begin, end = (0, begin_or_end) if end is None else (begin_or_end, end)
+    begin, end, step = (v.size if isinstance(v, TileAxis) else v for v in (begin, end, step))
+    length = end - begin if known_int(step) == 1 else (end - begin + step - 1) // step
+    origins = ctx.symbols.origins_in(length)
+    if not all(isinstance(o, BlockSymbol) for o in origins):
+        raise exc.ShapeSpecializingAllocation(ctx.span(), size=ctx.show([length]))
+    value = ctx.fake([length], dtype or ctx.index_dtype)
+    return ctx.record(arange, (begin, length, step, dtype or ctx.index_dtype), value)
