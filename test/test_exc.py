@@ -100,8 +100,8 @@ def test_related_spans_on_the_same_line():
             exc.Related(span_of("hl.rand([tile], seed=p)", 10), "[tile]"),
             exc.Related(exc.Span(FILE, 10, 41, 10, 42), "[4]"),
         ],
-        left="[tile]",
-        right="[4]",
+        lhs="[tile]",
+        rhs="[4]",
     )
     assert_expected_inline(
         str(error),
@@ -339,7 +339,7 @@ def test_base_classes(cls, bases):
             "Calling a Helion kernel from within another Helion kernel is not supported",
         ),
         (
-            exc.DotBatchDimensionMismatch(left=2, right=3),
+            exc.DotBatchDimensionMismatch(lhs=2, rhs=3),
             "2 from LHS tensor vs. 3 from RHS tensor",
         ),
         (exc.InvalidTileRange(begin=192, end=128), "begin=192, end=128"),

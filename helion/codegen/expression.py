@@ -1,18 +1,33 @@
-"""Triton expressions under construction: text that knows its dtype and how tightly it binds."""
+"""Triton expressions under construction: text that knows its dtype, shape and binding strength."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import torch
+import torch
 
 # Python's precedence, loosest first; a higher number binds tighter.
-LAMBDA, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, POWER, ATOM = (
-    range(14)
-)
+(COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ATOM) = range(9)
+
+TRITON_DTYPES = {
+    torch.float64: "tl.float64",
+    torch.float32: "tl.float32",
+    torch.float16: "tl.float16",
+    torch.bfloat16: "tl.bfloat16",
+    torch.float8_e4m3fn: "tl.float8e4nv",
+    torch.float8_e5m2: "tl.float8e5",
+    torch.int64: "tl.int64",
+    torch.int32: "tl.int32",
+    torch.int16: "tl.int16",
+    torch.int8: "tl.int8",
+    torch.uint64: "tl.uint64",
+    torch.uint32: "tl.uint32",
+    torch.uint16: "tl.uint16",
+    torch.uint8: "tl.uint8",
+    torch.bool: "tl.int1",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,38 +37,78 @@ class Expression:
     Attributes:
         text: the expression.
         dtype: its dtype in Triton; None for a literal, which takes the dtype of what it meets.
+        shape: its shape in Triton, sizes of the device IR; a dimension that only broadcasts is 1,
+            and `()` is a scalar.
         binds: how tightly its outermost operator binds.
     """
 
     text: str
     dtype: torch.dtype | None = None
+    shape: tuple[Any, ...] = ()
     binds: int = ATOM
 
     def within(self, binds: int) -> str:
         """The text as an operand of an operator, in parentheses where it needs them."""
         return self.text if self.binds >= binds else f"({self.text})"
 
+    def typed(self, dtype: torch.dtype | None) -> Expression:
+        """The same text, known to be of a dtype."""
+        return dataclasses.replace(self, dtype=dtype)
 
-def literal(value: Any) -> Expression:
+
+def literal(value: Any, dtype: torch.dtype | None = None) -> Expression:
     """A Python number as Triton reads it."""
     if isinstance(value, float) and not math.isfinite(value):
-        return Expression(f'float("{value}")')
+        return Expression(f'float("{value}")', dtype)
     text = repr(value)
-    return Expression(text, None, UNARY if text.startswith("-") else ATOM)
+    return Expression(text, dtype, (), UNARY if text.startswith("-") else ATOM)
 
 
-def call(function: str, *args: Expression | str, dtype: torch.dtype | None = None) -> Expression:
-    """`function(args)`."""
-    texts = (a if isinstance(a, str) else a.text for a in args)
-    return Expression(f"{function}({', '.join(texts)})", dtype)
-
-
-def binary(
-    operator: str, left: Expression, right: Expression, binds: int, dtype: torch.dtype | None
+def call(
+    function: str,
+    args: list[Expression],
+    dtype: torch.dtype | None,
+    *extra: str,
 ) -> Expression:
-    """`left operator right`, for an operator that groups to the left."""
+    """`function(args, extra)`, pointwise."""
+    text = ", ".join([*(a.text for a in args), *extra])
+    return Expression(f"{function}({text})", dtype, joint_shape(args))
+
+
+def infix(
+    symbol: str, left: Expression, right: Expression, binds: int, dtype: torch.dtype | None
+) -> Expression:
+    """`left symbol right`, for an operator that groups to the left."""
     # Comparisons chain in Python, so that both operands of one need parentheses.
     left_binds = binds + 1 if binds == COMPARE else binds
-    return Expression(
-        f"{left.within(left_binds)} {operator} {right.within(binds + 1)}", dtype, binds
-    )
+    text = f"{left.within(left_binds)} {symbol} {right.within(binds + 1)}"
+    return Expression(text, dtype, joint_shape([left, right]), binds)
+
+
+def joint_shape(args: list[Expression]) -> tuple[Any, ...]:
+    """The shape that expressions broadcast to."""
+    shape: tuple[Any, ...] = ()
+    for arg in args:
+        if not shape:
+            shape = arg.shape
+        elif arg.shape:
+            shape = tuple(
+                b if _is_one(a) else a for a, b in zip(shape, arg.shape, strict=True)
+            )
+    return shape
+
+
+def _is_one(size: Any) -> bool:
+    return isinstance(size, int) and size == 1
+
+
+def cast(value: Expression, dtype: torch.dtype) -> Expression:
+    """The value in another dtype."""
+    if value.dtype is dtype:
+        return value
+    if value.dtype is None:
+        return Expression(f"tl.full([], {value.text}, {TRITON_DTYPES[dtype]})", dtype)
+    if dtype is torch.bool:
+        return infix("!=", value, literal(0), COMPARE, dtype)
+    text = f"{value.within(ATOM)}.to({TRITON_DTYPES[dtype]})"
+    return Expression(text, dtype, value.shape)

@@ -26,7 +26,7 @@ class Base(RuntimeError):
     alive, can be sent to another process, and says what was true when it was made. `detail` is
     understood everywhere: where no template uses it, it becomes a note. The other fields
     have the same names in all classes: `api` (as the author writes it: `hl.rand`), `name` (of a
-    variable), `got` and `expected`, `left` and `right`, `before` and `after`.
+    variable), `got` and `expected`, `lhs` and `rhs`, `before` and `after`.
 
     Attributes:
         severity: first word of the header.

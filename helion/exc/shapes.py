@@ -135,7 +135,7 @@ class ShapeMismatch(BaseError):
     """Shapes do not broadcast, in an operation or a store."""
 
     code = "shape-mismatch"
-    title = "the shapes {left} and {right} do not fit together"
+    title = "the shapes {lhs} and {rhs} do not fit together"
     help = "a tile axis matches only itself; insert axes with `[:, None]` to broadcast"
 
 
@@ -143,7 +143,7 @@ class DotBatchDimensionMismatch(BaseError):
     """The batch dimensions of a product of 3-D tensors differ."""
 
     code = "dot-batch-dimension-mismatch"
-    title = "Batch dimension mismatch: {left} from LHS tensor vs. {right} from RHS tensor"
+    title = "Batch dimension mismatch: {lhs} from LHS tensor vs. {rhs} from RHS tensor"
     help = "batch dimensions must be equal, 1, or absent"
 
 
@@ -172,7 +172,7 @@ class JoinDtypeMismatch(BaseError, TypeError):
     """`hl.join` gets tensors of different dtypes."""
 
     code = "join-dtype-mismatch"
-    title = "`hl.join` needs one dtype, got {left} and {right}"
+    title = "`hl.join` needs one dtype, got {lhs} and {rhs}"
     help = "convert one of them: `.to(dtype)`"
 
 
