@@ -215,6 +215,10 @@ class _Builder(_triton.InterpreterBuilder):
             return super().create_fma(x, y, z)
         return _handle(_narrow(_fused(*map(_values, (x, y, z))), dtype), dtype)
 
+    def create_umulhi(self, lhs: Handle, rhs: Handle) -> Handle:
+        high = _mulhi(_unsigned(lhs.data), _unsigned(rhs.data))
+        return _handle(high.view(lhs.data.dtype), lhs.dtype.scalar)
+
     def create_erf(self, arg: Handle) -> Handle:
         return _handle(_LIBDEVICE["erf"](arg.data).astype(arg.data.dtype), arg.dtype.scalar)
 

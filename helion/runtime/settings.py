@@ -153,6 +153,8 @@ def _setting(
         return fallback() if env is None else from_environment(env, kind, fallback)
 
     shown = default.shown if isinstance(default, _Computed) else repr(default)
+    if isinstance(default, enum.Enum):
+        shown = str(default)
     return dataclasses.field(
         default_factory=make, metadata={"doc": doc, "kind": kind, "env": env, "default": shown}
     )

@@ -1,0 +1,281 @@
+"""One Triton kernel under construction: parameters, names, axes, and the lowering context."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import sympy
+import torch
+
+from helion.codegen import expression as ex
+from helion.codegen.expression import Expression
+from helion.codegen.names import Block, Names
+from helion.codegen.scalars import ScalarPrinter
+from helion.ir.graph import Node, facts, value_of
+from helion.ir.symbols import (
+    AxisNumber,
+    BlockSymbol,
+    DeviceNumber,
+    HostNumber,
+    HostSize,
+    expr_of,
+    is_number,
+    kind_of,
+    known_int,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from helion.ir.graph import DeviceProgram
+    from helion.ir.tiles import BlockSize, HostTensor, TileAxis
+
+_NUMBER_DTYPES = {int: torch.int32, float: torch.float32, bool: torch.bool}
+
+
+@dataclasses.dataclass
+class AxisNames:
+    """What a loop's axis is called in the kernel; parts are emitted when first needed.
+
+    Attributes:
+        prelude: the block at the head of the loop's body that they are emitted into.
+        begin: text of the tile's first index, or of the scalar index of a grid axis.
+        low: text of the range's begin.
+        high: text of the range's end.
+    """
+
+    axis: TileAxis
+    prelude: Block
+    begin: str
+    low: str
+    high: str
+    index: str | None = None
+    mask: str | None = None
+    end: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """A kernel parameter: its name, the host expression it gets, and what Triton must know."""
+
+    name: str
+    host: str
+    annotation: str | None = None
+    constexpr: bool = False
+
+
+class Kernel:
+    """State of one kernel: what lowerings read from and write to."""
+
+    def __init__(
+        self,
+        program: DeviceProgram,
+        blocks: Mapping[BlockSize, int],
+        host_numbers: Mapping[Any, str],
+        index_dtype: torch.dtype,
+        names: Names,
+    ) -> None:
+        self.program = program
+        self.blocks = blocks
+        self.host_numbers = host_numbers
+        self.index_dtype = index_dtype
+        self.names = names
+        self.parameters: dict[str, Parameter] = {}
+        self.axes: dict[TileAxis, AxisNames] = {}
+        self.expressions: dict[Node, Expression] = {}
+        self.device_numbers: dict[DeviceNumber, str] = {}
+        self.seeds: set[str] = set()
+        self.body = Block()
+        self._printer = ScalarPrinter(self._symbol, on_device=True)
+
+    # -- parameters ------------------------------------------------------------------------------
+
+    def parameter(self, wish: str, host: str, constexpr: bool = False) -> str:
+        """The parameter that carries a host expression."""
+        key = f"{host}:{constexpr}"
+        if key not in self.parameters:
+            self.parameters[key] = Parameter(self.names.fresh(wish), host, None, constexpr)
+        return self.parameters[key].name
+
+    def tensor(self, tensor: HostTensor) -> str:
+        """The parameter that carries a tensor's address."""
+        return self.parameter(tensor.text, tensor.text)
+
+    def seed_parameter(self, name: str) -> None:
+        """A parameter that enters a seed: 64 bits wide, never specialized on."""
+        self.seeds.add(name)
+
+    # -- numbers and sizes -----------------------------------------------------------------------
+
+    def number(self, value: Any) -> Expression:
+        """A scalar: a literal, a parameter, or an expression of these."""
+        if isinstance(value, Node):
+            return self.operand(value)
+        if not is_number(value):
+            raise TypeError(f"not a number: {value!r}")
+        if isinstance(value, (bool, int, float)):
+            return ex.literal(value)
+        expr = expr_of(value)
+        kind = kind_of(value)
+        if expr.is_number and kind is int:
+            return ex.literal(int(expr))  # pyright: ignore[reportArgumentType]
+        if expr.is_number and kind is float:
+            return ex.literal(float(expr))  # pyright: ignore[reportArgumentType]
+        dtype = self.index_dtype if kind is int else _NUMBER_DTYPES[kind]
+        host = self.host_numbers.get((expr, kind))
+        if host is not None:
+            return Expression(self.parameter(host, host), dtype)
+        text = self._printer.doprint(expr)
+        atomic = isinstance(expr, sympy.Symbol) or text.startswith("tl.")
+        return Expression(text, dtype, (), ex.ATOM if atomic else ex.COMPARE)
+
+    def _symbol(self, symbol: sympy.Symbol) -> str:
+        origin = self.program.symbols.origins[symbol]
+        if isinstance(origin, HostNumber):
+            return self.parameter(origin.text, origin.text)
+        if isinstance(origin, HostSize):
+            return self.parameter(origin.name, f"{origin.text}.{origin.what}({origin.dim})")
+        if isinstance(origin, BlockSymbol):
+            return self.block_name(origin.block)
+        if isinstance(origin, AxisNumber):
+            return self._axis_number(origin)
+        assert isinstance(origin, DeviceNumber)
+        return self.device_numbers[origin]
+
+    def block_name(self, block: BlockSize) -> str:
+        """The constant that holds a block size."""
+        if block.position is None:
+            assert block.fixed is not None
+            return self.parameter("_BLOCK", self.host_text(block.fixed), constexpr=True)
+        name = f"_BLOCK_SIZE_{block.position}"
+        return self.parameter(name, name, constexpr=True)
+
+    def host_text(self, value: Any) -> str:
+        """A number as the host computes it."""
+        known = self.host_numbers.get((expr_of(value), kind_of(value)))
+        if known is not None:
+            return known
+        return ScalarPrinter(self._host_symbol, on_device=False).doprint(expr_of(value))
+
+    def _host_symbol(self, symbol: sympy.Symbol) -> str:
+        origin = self.program.symbols.origins[symbol]
+        if isinstance(origin, HostNumber):
+            return origin.text
+        if isinstance(origin, HostSize):
+            return f"{origin.text}.{origin.what}({origin.dim})"
+        assert isinstance(origin, BlockSymbol), origin
+        block = origin.block
+        if block.position is not None:
+            return f"_BLOCK_SIZE_{block.position}"
+        return self.host_text(block.fixed)
+
+    def _axis_number(self, number: AxisNumber) -> str:
+        names = self.axes[number.axis]
+        if number.what in ("begin", "index"):
+            return names.begin
+        block = self.size_text(number.axis.size)
+        if number.what == "id":
+            return f"({names.begin} // {block})"
+        if number.what == "count":
+            return f"tl.cdiv({names.high} - {names.low}, {block})"
+        if names.end is None:
+            names.end = self.names.fresh(f"{number.axis.name}_end")
+            text = f"tl.minimum({names.begin} + {block}, {names.high})"
+            names.prelude.line(f"{names.end} = {text}")
+        return names.end
+
+    def known_size(self, size: Any) -> int | None:
+        """The number of elements that a dimension has in this config, if known."""
+        value = known_int(size)
+        if value is not None:
+            return value
+        origin = self.program.symbols.origin(size)
+        if isinstance(origin, BlockSymbol):
+            return self.blocks.get(origin.block)
+        return None
+
+    def size_text(self, size: Any) -> str:
+        """The length of a dimension in Triton: a power of two that covers it."""
+        value = known_int(size)
+        if value is not None:
+            return str(_next_power_of_2(value))
+        origins = self.program.symbols.origins_in(size)
+        if all(isinstance(o, BlockSymbol) for o in origins):
+            return self.number(size).text
+        text = self.host_text(size)
+        return self.parameter("_SIZE", f"triton.next_power_of_2({text})", constexpr=True)
+
+    # -- axes ------------------------------------------------------------------------------------
+
+    def tile_index(self, axis: TileAxis) -> Expression:
+        """The indices of a tile's elements."""
+        names = self.axes[axis]
+        if names.index is None:
+            names.index = self.names.fresh(f"{axis.name}_index")
+            size = self.size_text(axis.size)
+            names.prelude.line(f"{names.index} = {names.begin} + tl.arange(0, {size})")
+        return Expression(names.index, self.index_dtype, (axis.size,))
+
+    def tile_mask(self, axis: TileAxis) -> Expression | None:
+        """Which of a tile's elements are inside its range; None if all are, whatever the tile."""
+        if self._covers(axis):
+            return None
+        names = self.axes[axis]
+        if names.mask is None:
+            index = self.tile_index(axis).text
+            names.mask = self.names.fresh(f"{axis.name}_mask")
+            names.prelude.line(f"{names.mask} = {index} < {names.high}")
+        return Expression(names.mask, torch.bool, (axis.size,))
+
+    def _covers(self, axis: TileAxis) -> bool:
+        block = self.known_size(axis.size)
+        if block == 1:
+            return True
+        if not is_number(axis.begin) or not is_number(axis.end) or block is None:
+            return False
+        begin, end = known_int(axis.begin), known_int(axis.end)
+        return begin is not None and end is not None and (end - begin) % block == 0
+
+    # -- values ----------------------------------------------------------------------------------
+
+    def operand(self, value: Any) -> Expression:
+        """A node's expression, or a number's."""
+        return self.expressions[value] if isinstance(value, Node) else self.number(value)
+
+    def unsqueeze(self, value: Expression, dim: int, rank: int) -> Expression:
+        """A row of values along one of several dimensions: `[None, :, None]`."""
+        if rank == 1 or not value.shape:
+            return value
+        text = ", ".join(":" if d == dim else "None" for d in range(rank))
+        shape = tuple(value.shape[0] if d == dim else 1 for d in range(rank))
+        return Expression(f"{value.within(ex.ATOM)}[{text}]", value.dtype, shape)
+
+    def broadcast(self, value: Expression, sizes: Sequence[Any]) -> Expression:
+        """The value in its full shape, where an operation needs it."""
+        if len(value.shape) == len(sizes) and all(
+            known_int(s) == 1 or known_int(p) != 1
+            for p, s in zip(value.shape, sizes, strict=True)
+        ):
+            return value
+        if not sizes:
+            return value
+        shape = ", ".join(self.size_text(s) for s in sizes)
+        if value.dtype is None:
+            raise TypeError("a literal has no dtype to broadcast")
+        text = value.text if value.shape else f"tl.full([], {value.text}, {ex.TRITON_DTYPES[value.dtype]})"
+        return Expression(f"tl.broadcast_to({text}, [{shape}])", value.dtype, tuple(sizes))
+
+    def bind(self, node: Node, value: Expression, wish: str) -> Expression:
+        """Give a value a name, and emit the assignment."""
+        name = self.names.fresh(facts(node).name or wish)
+        self.body.line(f"{name} = {value.text}")
+        return dataclasses.replace(value, text=name, binds=ex.ATOM)
+
+    def dtype_of(self, node: Any) -> torch.dtype:
+        """The dtype that the device IR gives a node's tensor."""
+        return value_of(node).dtype
+
+
+def _next_power_of_2(value: int) -> int:
+    return 1 << (value - 1).bit_length() if value > 1 else 1
