@@ -329,7 +329,9 @@ def test_table_has_a_row_for_each_setting():
         "| Allow approximate exp, division and the like, and looser treatment of NaN. |"
     )
     assert expected in lines
-    assert "| `autotune_random_seed` | `HELION_AUTOTUNE_RANDOM_SEED` | from the time | " in "".join(lines)
+    assert "| `autotune_random_seed` | `HELION_AUTOTUNE_RANDOM_SEED` | from the time | " in "".join(
+        lines
+    )
     assert "| `ref_mode` | `HELION_INTERPRET` | RefMode.OFF | " in "".join(lines)
 
 

@@ -228,6 +228,49 @@ class Kernel:
             names.prelude.line(f"{names.mask} = {index} < {names.high}")
         return Expression(names.mask, torch.bool, (axis.size,))
 
+    def whole_axis(self, length: Any) -> tuple[Expression, Expression | None]:
+        """The indices of an axis that is not tiled, and which of them are inside of it."""
+        size = self.size_text(length)
+        index = Expression(f"tl.arange(0, {size})", torch.int32, (length,))
+        if self.index_dtype is not torch.int32:
+            index = ex.cast(index, self.index_dtype)
+        known = known_int(length)
+        if known is not None and _next_power_of_2(known) == known:
+            return index, None
+        origins = self.program.symbols.origins_in(length)
+        if known is None and all(isinstance(o, BlockSymbol) for o in origins):
+            return index, None
+        return index, ex.infix("<", index, self.number(length), ex.COMPARE, torch.bool)
+
+    def mask_of(self, sizes: Sequence[Any]) -> Expression | None:
+        """Which elements of a value are real: every dimension inside its range."""
+        mask: Expression | None = None
+        for dim, size in enumerate(sizes):
+            inside = self.dimension_mask(size)
+            if inside is not None:
+                inside = self.unsqueeze(inside, dim, len(sizes))
+                mask = inside if mask is None else ex.infix("&", mask, inside, ex.BIT_AND, torch.bool)
+        return mask
+
+    def dimension_mask(self, size: Any) -> Expression | None:
+        """Which indices of one dimension are real; None if all are."""
+        origin = self.program.symbols.origin(size)
+        if isinstance(origin, BlockSymbol):
+            axis = next((a for a in reversed(self.axes) if a.block is origin.block), None)
+            return None if axis is None else self.tile_mask(axis)
+        axis = next((a for a in reversed(self.axes) if a.block is not None and a.size is size), None)
+        if axis is not None:
+            return self.tile_mask(axis)
+        return None if known_int(size) == 1 else self.whole_axis(size)[1]
+
+    def place(self, value: Expression, width: int, at: int, rank: int) -> Expression:
+        """A block of `width` dimensions as dimensions `at` and on of `rank` ones."""
+        if rank == width or not value.shape:
+            return value
+        text = ", ".join(":" if at <= d < at + width else "None" for d in range(rank))
+        shape = tuple(value.shape[d - at] if at <= d < at + width else 1 for d in range(rank))
+        return Expression(f"{value.within(ex.ATOM)}[{text}]", value.dtype, shape)
+
     def _covers(self, axis: TileAxis) -> bool:
         block = self.known_size(axis.size)
         if block == 1:
@@ -245,11 +288,7 @@ class Kernel:
 
     def unsqueeze(self, value: Expression, dim: int, rank: int) -> Expression:
         """A row of values along one of several dimensions: `[None, :, None]`."""
-        if rank == 1 or not value.shape:
-            return value
-        text = ", ".join(":" if d == dim else "None" for d in range(rank))
-        shape = tuple(value.shape[0] if d == dim else 1 for d in range(rank))
-        return Expression(f"{value.within(ex.ATOM)}[{text}]", value.dtype, shape)
+        return self.place(value, 1, dim, rank)
 
     def broadcast(self, value: Expression, sizes: Sequence[Any]) -> Expression:
         """The value in its full shape, where an operation needs it."""

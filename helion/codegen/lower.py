@@ -1,0 +1,281 @@
+"""Device graphs to Triton statements: one walk over the nodes, one table of rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
+import torch
+
+from helion import exc
+from helion.codegen import expression as ex
+from helion.codegen.expression import Expression
+from helion.codegen.memory import access
+from helion.codegen.pointwise import POINTWISE
+from helion.ir.control import for_loop, getitem, if_else
+from helion.ir.graph import Node, facts, value_of
+from helion.ir.symbols import is_number, known_int
+from helion.language import creation, memory, random, tiles
+from helion.language._op import Op
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from helion.codegen.kernel import Kernel
+
+aten = torch.ops.aten
+prims = torch.ops.prims
+
+# An expression longer than this gets a name, even if it is used once.
+_LONGEST_INLINE = 72
+
+
+def lower_graph(kernel: Kernel, graph: torch.fx.Graph, origin_lines: bool) -> list[Any]:
+    """Emit a graph's statements; returns the expressions of its output."""
+    line: tuple[str, int] | None = None
+    for node in graph.nodes:
+        if node.op == "output":
+            outputs = node.args[0]
+            return [kernel.operand(o) if o is not None else None for o in outputs]
+        if node.op != "call_function":
+            continue
+        span = facts(node).span
+        if origin_lines and span is not None and (span.filename, span.line) != line:
+            line = (span.filename, span.line)
+            kernel.origin(span)
+        lower_node(kernel, node)
+    return []
+
+
+def lower_node(kernel: Kernel, node: Node) -> None:
+    """Lower one node; its expression stays inline if that reads well."""
+    try:
+        result = _lower(kernel, node)
+    except exc.Base as error:
+        raise error.with_span(facts(node).span) from error.__cause__
+    if result is None:
+        return
+    expression, wish = result
+    if _needs_name(node, expression):
+        expression = kernel.bind(node, expression, wish)
+    kernel.expressions[node] = expression
+
+
+def _needs_name(node: Node, value: Expression) -> bool:
+    if value.binds == ex.ATOM and value.text.isidentifier():
+        return False
+    if node.target is memory.load:
+        return True
+    if not node.users:
+        return False
+    uses = sum(u.all_input_nodes.count(node) for u in node.users)
+    in_region = any(u.target in (for_loop, if_else) for u in node.users)
+    return (
+        uses > 1
+        or in_region
+        or facts(node).name is not None
+        or len(value.text) > _LONGEST_INLINE
+        or node.target in _HEAVY
+    )
+
+
+def _lower(kernel: Kernel, node: Node) -> tuple[Expression, str] | None:
+    target: Any = node.target
+    if target in POINTWISE:
+        return _pointwise(kernel, node), target._opname
+    rule = _RULES.get(target)
+    if rule is not None:
+        value = rule(kernel, node)
+        return None if value is None else (value, getattr(target, "_opname", target.__name__))
+    if isinstance(target, Op) and target.lowering_fn is not None:
+        return target.lowering_fn(kernel, node), target.name
+    name = str(getattr(target, "name", target))
+    raise exc.BackendUnsupported(backend="triton", detail=f"the operation {name}")
+
+
+def _pointwise(kernel: Kernel, node: Node) -> Expression:
+    target: Any = node.target
+    result = kernel.dtype_of(node)
+    tensors = [a for a in node.args if isinstance(a, Node)]
+    if target is prims.where.default:
+        tensors = tensors[1:]
+    operand = kernel.dtype_of(tensors[0]) if tensors else result
+    args = [_operand(kernel, a, operand) for a in node.args if a is not None]
+    if target is prims.where.default:
+        args[0] = kernel.operand(node.args[0])
+    return POINTWISE[target](operand, result, args)
+
+
+def _operand(kernel: Kernel, arg: Any, dtype: torch.dtype) -> Expression:
+    """An operand; a scalar parameter takes the dtype of the tensor that it meets."""
+    value = kernel.operand(arg)
+    if is_number(arg) and value.dtype is not None and value.dtype is not dtype:
+        return ex.cast(value, dtype)
+    return value
+
+
+def _convert(kernel: Kernel, node: Node) -> Expression:
+    value = kernel.operand(node.args[0])
+    dtype = kernel.dtype_of(node)
+    if dtype not in ex.TRITON_DTYPES:
+        raise exc.UnsupportedDtype(dtype=dtype)
+    return value.typed(dtype) if value.dtype is None else ex.cast(value, dtype)
+
+
+def _scalar_tensor(kernel: Kernel, node: Node) -> Expression:
+    value = kernel.number(node.args[0])
+    dtype = kernel.dtype_of(node)
+    if value.dtype is None:
+        if dtype is torch.bool or any(not _takes_literal(u) for u in node.users):
+            return ex.cast(value, dtype)
+        return value
+    return ex.cast(value, dtype)
+
+
+def _takes_literal(node: Node) -> bool:
+    """Whether an operation finds the dtype of a literal from its other operands."""
+    if node.target not in POINTWISE:
+        return False
+    others = [a for a in node.args[1:] if isinstance(a, Node)]
+    if node.target is not prims.where.default:
+        others = [a for a in node.args if isinstance(a, Node)]
+    return any(a.target not in (prims.scalar_tensor.default, aten.scalar_tensor.default) for a in others)
+
+
+def _broadcast_in_dim(kernel: Kernel, node: Node) -> Expression:
+    value = kernel.operand(node.args[0])
+    sizes = node.args[1]
+    dims: Sequence[int] = node.args[2]  # pyright: ignore[reportAssignmentType]
+    rank = len(sizes)  # pyright: ignore[reportArgumentType]
+    if not value.shape or rank == len(value.shape):
+        return value
+    text = ", ".join(":" if d in dims else "None" for d in range(rank))
+    shape = tuple(value.shape[dims.index(d)] if d in dims else 1 for d in range(rank))
+    return Expression(f"{value.within(ex.ATOM)}[{text}]", value.dtype, shape)
+
+
+def _transpose(kernel: Kernel, node: Node) -> Expression:
+    value = kernel.broadcast(kernel.operand(node.args[0]), value_of(node.args[0]).shape)
+    order = list(node.args[1])  # pyright: ignore[reportArgumentType]
+    shape = tuple(value.shape[d] for d in order)
+    if order == [1, 0]:
+        return Expression(f"tl.trans({value.text})", value.dtype, shape)
+    return Expression(f"tl.permute({value.text}, {order})", value.dtype, shape)
+
+
+def _reshape(kernel: Kernel, node: Node) -> Expression:
+    source = value_of(node.args[0])
+    value = kernel.operand(node.args[0])
+    sizes = tuple(value_of(node).shape)
+    if not value.shape and all(known_int(s) == 1 for s in sizes):
+        return value
+    value = kernel.broadcast(value, source.shape)
+    if not _keeps_layout(source.shape, sizes):
+        raise exc.BackendUnsupported(
+            backend="triton", detail="a reshape of axes that are padded to powers of two"
+        )
+    shape = ", ".join(kernel.size_text(s) for s in sizes)
+    if not sizes:
+        # Triton has no blocks without dimensions: a sum over one element is that element.
+        return Expression(f"tl.sum(tl.reshape({value.text}, [1]), 0)", value.dtype)
+    return Expression(f"tl.reshape({value.text}, [{shape}])", value.dtype, sizes)
+
+
+def _keeps_layout(before: Sequence[Any], after: Sequence[Any]) -> bool:
+    """Whether padded dimensions stay dimensions of their own."""
+
+    def padded(sizes: Sequence[Any]) -> list[int]:
+        known = [known_int(s) for s in sizes]
+        return [k for k in known if k is not None and k & (k - 1)]
+
+    return padded(before) == padded(after)
+
+
+def _clone(kernel: Kernel, node: Node) -> Expression:
+    return kernel.operand(node.args[0])
+
+
+def _full(kernel: Kernel, node: Node) -> Expression:
+    sizes, value, dtype = node.args
+    text = kernel.number(value).text
+    if not sizes:
+        return ex.cast(kernel.number(value), dtype)  # pyright: ignore[reportArgumentType]
+    shape = ", ".join(kernel.size_text(s) for s in sizes)  # pyright: ignore[reportGeneralTypeIssues]
+    name = ex.TRITON_DTYPES[dtype]  # pyright: ignore[reportArgumentType]
+    return Expression(f"tl.full([{shape}], {text}, {name})", dtype, tuple(sizes))  # pyright: ignore[reportArgumentType]
+
+
+def _arange(kernel: Kernel, node: Node) -> Expression:
+    begin, length, step, dtype = node.args
+    value = Expression(f"tl.arange(0, {kernel.size_text(length)})", torch.int32, (length,))
+    value = ex.cast(value, dtype)  # pyright: ignore[reportArgumentType]
+    if known_int(step) != 1:
+        value = ex.infix("*", value, kernel.number(step), ex.PRODUCT, value.dtype)
+    if known_int(begin) != 0:
+        value = ex.infix("+", kernel.number(begin), value, ex.SUM, value.dtype)
+    return value
+
+
+def _load(kernel: Kernel, node: Node) -> Expression:
+    target, items, extra, eviction = node.args
+    where = access(kernel, target, items, extra)  # pyright: ignore[reportArgumentType]
+    args = [where.pointer.text]
+    if where.mask is not None:
+        args += [where.mask.text, "other=0"] if where.pointer.shape else [where.mask.text, "other=0"]
+    if eviction is not None:
+        args.append(f"eviction_policy={eviction!r}")
+    dtype = kernel.dtype_of(node)
+    return Expression(f"tl.load({', '.join(args)})", dtype, where.pointer.shape)
+
+
+def _store(kernel: Kernel, node: Node) -> None:
+    target, items, value, extra = node.args
+    where = access(kernel, target, items, extra)  # pyright: ignore[reportArgumentType]
+    stored = _stored(kernel, value, where.pointer, target.fake.dtype)  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+    args = [where.pointer.text, stored.text]
+    if where.mask is not None:
+        args.append(where.mask.text)
+    kernel.body.line(f"tl.store({', '.join(args)})")
+
+
+def _stored(kernel: Kernel, value: Any, pointer: Expression, dtype: torch.dtype) -> Expression:
+    result = kernel.operand(value)
+    if result.dtype is not None and result.dtype is not dtype:
+        result = ex.cast(result, dtype)
+    if len(result.shape) > len(pointer.shape):
+        shape = ", ".join(kernel.size_text(s) for s in pointer.shape)
+        if not shape:
+            return Expression(f"tl.sum(tl.reshape({result.text}, [1]), 0)", result.dtype)
+        return Expression(f"tl.reshape({result.text}, [{shape}])", result.dtype, pointer.shape)
+    if result.shape and len(result.shape) < len(pointer.shape):
+        at = len(pointer.shape) - len(result.shape)
+        return kernel.place(result, len(result.shape), at, len(pointer.shape))
+    return result
+
+
+def _tile_index(kernel: Kernel, node: Node) -> Expression:
+    return kernel.tile_index(node.args[0])  # pyright: ignore[reportArgumentType]
+
+
+_RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
+    prims.convert_element_type.default: _convert,
+    prims.scalar_tensor.default: _scalar_tensor,
+    aten.scalar_tensor.default: _scalar_tensor,
+    prims.broadcast_in_dim.default: _broadcast_in_dim,
+    prims.transpose.default: _transpose,
+    prims.reshape.default: _reshape,
+    prims.collapse_view.default: _reshape,
+    prims.split_dim.default: _reshape,
+    prims.squeeze.default: _reshape,
+    prims.view_of.default: _clone,
+    prims.clone.default: _clone,
+    aten.detach.default: _clone,
+    aten.alias.default: _clone,
+    creation.full: _full,
+    creation.arange: _arange,
+    memory.load: _load,
+    memory.store: _store,
+    tiles.tile_index: _tile_index,
+}
+
+# Worth a name of their own, so that the line that uses them stays short.
+_HEAVY = frozenset({for_loop, if_else, getitem, creation.full, random.rand} - {random.rand})

@@ -1,0 +1,150 @@
+"""Addresses and masks of loads and stores."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from helion.codegen import expression as ex
+from helion.codegen.expression import Expression, infix
+from helion.ir.graph import Node, value_of
+from helion.ir.symbols import Number, expr_of, known_int
+from helion.ir.tiles import HostTensor, SliceItem, TileItem
+from helion.language.subscript import result_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from helion.codegen.kernel import Kernel
+
+
+@dataclasses.dataclass(frozen=True)
+class Access:
+    """Where a load or store goes: pointers, and which of them are real."""
+
+    pointer: Expression
+    mask: Expression | None
+
+
+def access(kernel: Kernel, target: HostTensor, items: Sequence[Any], extra: Any) -> Access:
+    """The address of each element, and the mask of those inside their range."""
+    values = [value_of(i) if isinstance(i, Node) else i for i in items]
+    rank = len(result_shape(values))
+    offset: Expression | None = None
+    mask: Expression | None = None
+    dim = 0
+    for place, index, inside in _items(kernel, items, values, rank, target.fake):
+        stride = target.fake.stride(dim) if place else None
+        dim += 1 if place else 0
+        if stride is not None and index is not None and known_int(stride) != 0:
+            term = index if known_int(stride) == 1 else _times(kernel, index, stride)
+            if term.text != "0":
+                offset = term if offset is None else infix("+", offset, term, ex.SUM, term.dtype)
+        if inside is not None:
+            mask = _both(mask, inside)
+    if extra is not None:
+        mask = _both(mask, kernel.operand(extra))
+    base = Expression(kernel.tensor(target), torch.int64)
+    pointer = base if offset is None else _pointer(base, offset)
+    return Access(pointer, mask)
+
+
+def _pointer(base: Expression, offset: Expression) -> Expression:
+    # `x + (a + b)`, and not `x + a + b`: sums of integers are cheaper than sums of pointers.
+    inner = offset.text if offset.binds > ex.SUM or not offset.shape else f"({offset.text})"
+    if offset.binds >= ex.ATOM or offset.binds == ex.PRODUCT:
+        inner = offset.text
+    return Expression(f"{base.text} + {inner}", torch.int64, offset.shape, ex.SUM)
+
+
+def _times(kernel: Kernel, index: Expression, stride: Any) -> Expression:
+    if known_int(index.text if index.text.isdigit() else None) == 0:
+        return index
+    return infix("*", index, kernel.number(stride), ex.PRODUCT, index.dtype)
+
+
+def _both(a: Expression | None, b: Expression) -> Expression:
+    return b if a is None else infix("&", a, b, ex.BIT_AND, torch.bool)
+
+
+def _items(
+    kernel: Kernel, items: Sequence[Any], values: Sequence[Any], rank: int, tensor: torch.Tensor
+) -> Any:
+    """For each item: whether it consumes a dimension, its index, and its mask."""
+    at = 0
+    dim = 0
+    tensors = [i for i, v in enumerate(values) if isinstance(v, torch.Tensor) and v.dim()]
+    together = _broadcast_together(values, tensors)
+    joint = result_shape([values[i] for i in tensors]) if together else []
+    first = tensors[0] if tensors else -1
+    joint_at = 0
+    for i, (item, value) in enumerate(zip(items, values, strict=True)):
+        if item is None:
+            at += 1
+            yield False, None, None
+            continue
+        size = tensor.shape[dim]
+        dim += 1
+        if isinstance(item, TileItem):
+            yield True, *_tile(kernel, item, at, rank, size)
+            at += 1
+        elif isinstance(item, SliceItem):
+            yield True, *_slice(kernel, item, at, rank)
+            at += 1
+        elif i in tensors and together:
+            if i == first:
+                joint_at, at = at, at + len(joint)
+            yield True, *_gather(kernel, item, value, joint_at, len(joint), rank)
+        elif i in tensors:
+            yield True, *_gather(kernel, item, value, at, value.dim(), rank)
+            at += value.dim()
+        else:
+            yield True, kernel.operand(item), None
+
+
+def _broadcast_together(values: Sequence[Any], tensors: Sequence[int]) -> bool:
+    return (
+        len(tensors) > 1
+        and any(values[i].dim() > 1 for i in tensors)
+        and list(tensors) == list(range(tensors[0], tensors[-1] + 1))
+    )
+
+
+def _tile(
+    kernel: Kernel, item: TileItem, at: int, rank: int, size: Any
+) -> tuple[Expression, Expression | None]:
+    index = kernel.tile_index(item.axis)
+    mask = kernel.tile_mask(item.axis)
+    spread = kernel.unsqueeze(index, at, rank)
+    if expr_of(item.shift) != 0:
+        shift = kernel.number(Number(expr_of(item.shift), int))
+        spread = infix("+", spread, shift, ex.SUM, spread.dtype)
+    del size
+    return spread, None if mask is None else kernel.unsqueeze(mask, at, rank)
+
+
+def _slice(
+    kernel: Kernel, item: SliceItem, at: int, rank: int
+) -> tuple[Expression, Expression | None]:
+    length = known_int(item.length)
+    if length == 1:
+        return kernel.number(item.start), None
+    index, mask = kernel.whole_axis(item.length)
+    spread = kernel.unsqueeze(index, at, rank)
+    if item.step != 1:
+        spread = infix("*", spread, ex.literal(item.step), ex.PRODUCT, spread.dtype)
+    if not (isinstance(item.start, int) and item.start == 0):
+        spread = infix("+", spread, kernel.number(item.start), ex.SUM, spread.dtype)
+    return spread, None if mask is None else kernel.unsqueeze(mask, at, rank)
+
+
+def _gather(
+    kernel: Kernel, node: Any, value: torch.Tensor, at: int, width: int, rank: int
+) -> tuple[Expression, Expression | None]:
+    """An index tensor of `value.dim()` dimensions, right-aligned in `width` ones that begin at `at`."""
+    lead = at + width - value.dim()
+    index = kernel.place(kernel.operand(node), value.dim(), lead, rank)
+    mask = kernel.mask_of(value.shape)
+    return index, None if mask is None else kernel.place(mask, value.dim(), lead, rank)
