@@ -130,6 +130,20 @@ class Kernel:
         atomic = isinstance(expr, sympy.Symbol) or text.startswith("tl.")
         return Expression(text, dtype, (), ex.ATOM if atomic else ex.COMPARE)
 
+    def wide_number(self, value: Any) -> Expression:
+        """An int expression in 64 bits: every leaf is widened before the arithmetic."""
+        if isinstance(value, (bool, int)):
+            return ex.literal(value)
+
+        def widened(symbol: sympy.Symbol) -> str:
+            text = self._symbol(symbol)
+            return f"{text}.to(tl.int64)" if text.isidentifier() else f"({text}).to(tl.int64)"
+
+        expr = expr_of(value)
+        text = ScalarPrinter(widened, on_device=True).doprint(expr)
+        binds = ex.ATOM if isinstance(expr, sympy.Symbol) else ex.COMPARE
+        return Expression(text, torch.int64, (), binds)
+
     def _symbol(self, symbol: sympy.Symbol) -> str:
         origin = self.program.symbols.origins[symbol]
         if isinstance(origin, HostNumber):

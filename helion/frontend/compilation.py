@@ -10,7 +10,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from helion import exc
 from helion.frontend.trace import Recorder
-from helion.ir.symbols import SYMBOLIC, HostSize, Symbols, kind_of
+from helion.frontend.types import TypePrinter
+from helion.ir.symbols import HostNumber, HostSize, Origin, Symbols, kind_of, known_int
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +29,14 @@ class Options:
     warn: Callable[[exc.BaseWarning], None]
 
 
+class Respecialize(Exception):
+    """Start again with these numbers compiled in."""
+
+    def __init__(self, constants: dict[Origin, int]) -> None:
+        super().__init__()
+        self.constants = constants
+
+
 @dataclasses.dataclass
 class Compilation:
     """State of one compilation.
@@ -40,8 +49,9 @@ class Compilation:
         imports: host values that device code reads.
         blocks: block sizes, in order of their first appearance.
         loops: axes of the loops around the code that is being interpreted, outermost first.
-        specialized: host expressions whose value is compiled in, beyond the argument's key.
-        checks: conditions the host must check before each launch, with the error's text.
+        constants: sizes and ints that `hl.specialize` asked for, with their values.
+        actual: the values that sizes, strides and ints have in the call that is compiled for.
+        grid_rank: how many of `loops` belong to the grid.
     """
 
     options: Options
@@ -51,8 +61,9 @@ class Compilation:
     recorder: Recorder = dataclasses.field(init=False)
     blocks: list[BlockSize] = dataclasses.field(default_factory=list)
     loops: list[TileAxis] = dataclasses.field(default_factory=list)
-    specialized: list[str] = dataclasses.field(default_factory=list)
-    checks: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    constants: dict[Origin, int] = dataclasses.field(default_factory=dict)
+    actual: dict[Origin, int] = dataclasses.field(default_factory=dict)
+    grid_rank: int = 0
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.symbols)
@@ -74,14 +85,45 @@ class Compilation:
         if self.options.static_shapes:
             sizes, strides = list(value.shape), list(value.stride())
         else:
-            sizes = [self.symbols.size(HostSize(text, d, "size")) for d in range(value.dim())]
+            sizes = [self.size(n, HostSize(text, d, "size")) for d, n in enumerate(value.shape)]
             strides = self._strides(value, text, sizes)
         with self.symbols.fake_mode:
             return torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device)
 
+    def size(self, value: int, origin: HostSize) -> Any:
+        """A size or stride of an argument: a symbol, or the value that was asked for."""
+        self.actual[origin] = value
+        constant = self.constants.get(origin)
+        return self.symbols.size(origin) if constant is None else constant
+
+    def number(self, value: Any, text: str) -> Any:
+        """A run-time number of the host: a symbol, or the value that was asked for."""
+        origin = HostNumber(text, kind_of(value))
+        if isinstance(value, int):
+            self.actual[origin] = value
+            if origin in self.constants:
+                return self.constants[origin]
+        return self.symbols.number(origin.kind, origin)
+
+    def specialize(self, value: Any) -> Any:
+        """The value of a number in this call; asks for a new start with its symbols constant."""
+        if known_int(value) is not None:
+            return known_int(value)
+        origins = self.symbols.origins_in(value)
+        raise Respecialize({o: self.actual[o] for o in origins})
+
+    def show(self, value: Any) -> str:
+        """A value's type, for messages."""
+        return TypePrinter(self.symbols).show(value)
+
+    def show_sizes(self, sizes: Any) -> str:
+        """Sizes in the author's names, for messages."""
+        printer = TypePrinter(self.symbols)
+        return f"[{', '.join(printer.number(s, '?') for s in sizes)}]"
+
     def _strides(self, value: torch.Tensor, text: str, sizes: list[Any]) -> list[Any]:
         if not value.is_contiguous():
-            return [self.symbols.size(HostSize(text, d, "stride")) for d in range(value.dim())]
+            return [self.size(n, HostSize(text, d, "stride")) for d, n in enumerate(value.stride())]
         strides: list[Any] = [1] * value.dim()
         for d in range(value.dim() - 2, -1, -1):
             strides[d] = strides[d + 1] * sizes[d + 1]
@@ -104,8 +146,3 @@ class Compilation:
         """A fake tensor on the kernel's device."""
         with self.symbols.fake_mode:
             return torch.empty(list(sizes), dtype=dtype, device=self.device)
-
-
-def is_symbolic(value: object) -> bool:
-    """Whether a value is a number that is not known at compile time."""
-    return isinstance(value, SYMBOLIC)

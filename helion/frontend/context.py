@@ -5,19 +5,20 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from helion.ir.tiles import BlockSize
+import torch
+
+from helion.ir.symbols import AxisNumber, DeviceNumber, is_number
+from helion.ir.tiles import BlockSize, TileAxis
 from helion.language import memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import torch
-
     from helion import exc
     from helion.exc import Span
     from helion.frontend.compilation import Compilation
     from helion.frontend.source import FunctionSource
-    from helion.ir.tiles import HostTensor, TileAxis
+    from helion.ir.tiles import HostTensor
     from helion.language._op import Op
 
 
@@ -56,6 +57,22 @@ class CallContext:
         """The node that computes a device tensor; other values unchanged."""
         return self.compilation.recorder.node_of(value)
 
+    def show(self, sizes: Sequence[Any]) -> str:
+        """Sizes in the author's names, for messages."""
+        return self.compilation.show_sizes(sizes)
+
+    def specialize(self, value: Any) -> int:
+        """Compile in the value that a number has in this call."""
+        return self.compilation.specialize(value)
+
+    def enclosing_serial(self) -> Sequence[TileAxis]:
+        """The axes of the loops inside of the program around the call, outermost first."""
+        return tuple(self.compilation.loops[self.compilation.grid_rank :])
+
+    def depends(self, axis: TileAxis, values: Any) -> bool:
+        """Whether any of the values depends on an axis."""
+        return depends(self.compilation, axis, values)
+
     def new_block(self, name: str, extent: Any = None, minimum: int = 1) -> BlockSize:
         """A new block size, for the config to choose: the next entry of `block_sizes`."""
         block = BlockSize(name, len(self.compilation.blocks), None, extent, minimum)
@@ -78,6 +95,37 @@ class CallContext:
     def warn(self, warning: exc.BaseWarning) -> None:
         """Report a warning, unless the author's settings silence its class."""
         self.compilation.options.warn(warning.with_span(self.span()))
+
+
+def depends(compilation: Compilation, axis: TileAxis, values: Any) -> bool:
+    """Whether a value, or what it was computed from, mentions an axis."""
+    if isinstance(values, (tuple, list)):
+        return any(depends(compilation, axis, v) for v in values)
+    if isinstance(values, TileAxis):
+        return values is axis
+    if isinstance(values, torch.fx.Node):
+        return _node_depends(compilation, axis, values)
+    if compilation.recorder.is_device(values):
+        return _node_depends(compilation, axis, compilation.recorder.node_of(values))
+    if is_number(values):
+        origins = compilation.symbols.origins_in(values)
+        # What a loop carries may change in each iteration.
+        return any(
+            isinstance(o, DeviceNumber) or (isinstance(o, AxisNumber) and o.axis is axis)
+            for o in origins
+        )
+    return False
+
+
+def _node_depends(compilation: Compilation, axis: TileAxis, node: torch.fx.Node) -> bool:
+    # A placeholder is an outer value, or one that the loop carries: assume that it changes.
+    if node.op == "placeholder":
+        return True
+    return any(depends(compilation, axis, _parts(arg)) for arg in node.args)
+
+
+def _parts(arg: Any) -> Any:
+    return tuple(_parts(a) for a in arg) if isinstance(arg, (tuple, list)) else arg
 
 
 def _argument(call: ast.Call, name: str, parameters: list[str]) -> ast.expr | None:

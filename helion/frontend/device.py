@@ -243,14 +243,16 @@ class DeviceEvaluator(Runner):
         except exc.Base:
             raise
         except Exception as error:
-            raise _torch_error(error, args, span) from error
+            raise _torch_error(error, args, span, self.compilation.show_sizes) from error
 
 
-def _torch_error(error: Exception, args: Sequence[Any], span: exc.Span) -> exc.BaseError:
-    shapes = [list(a.shape) for a in args if isinstance(a, torch.Tensor)]
+def _torch_error(
+    error: Exception, args: Sequence[Any], span: exc.Span, show: Callable[[Any], str]
+) -> exc.BaseError:
+    shapes = [show(a.shape) for a in args if isinstance(a, torch.Tensor)]
     text = str(error)
     if len(shapes) > 1 and ("broadcast" in text or "size of tensor" in text):
-        return exc.ShapeMismatch(span, left=shapes[0], right=shapes[1])
+        return exc.ShapeMismatch(span, lhs=shapes[0], rhs=shapes[1])
     return exc.TorchOpTracingError(span, detail=f"{type(error).__name__}: {text}")
 
 

@@ -56,6 +56,22 @@ class TypeCtx(Protocol):
         """A new block size, for the config to choose: the next entry of `block_sizes`."""
         ...
 
+    def show(self, sizes: Sequence[Any]) -> str:
+        """Sizes in the author's names, for messages."""
+        ...
+
+    def specialize(self, value: Any) -> int:
+        """Compile in the value that a number has in this call."""
+        ...
+
+    def enclosing_serial(self) -> Sequence[TileAxis]:
+        """The axes of the loops inside of the program around the call, outermost first."""
+        ...
+
+    def depends(self, axis: TileAxis, values: Any) -> bool:
+        """Whether any of the values depends on an axis."""
+        ...
+
     def node_of(self, value: Any) -> Any:
         """The node that computes a device tensor; other values unchanged."""
         ...
@@ -70,6 +86,52 @@ class TypeCtx(Protocol):
 
     def warn(self, warning: exc.BaseWarning) -> None:
         """Report a warning, unless the author's settings silence its class."""
+        ...
+
+
+class LowerCtx(Protocol):
+    """What a lowering may ask of the code generator. Expressions are opaque to it."""
+
+    def operand(self, value: Any) -> Any:
+        """The expression of a node or a number."""
+        ...
+
+    def number(self, value: Any) -> Any:
+        """The expression of a scalar."""
+        ...
+
+    def seed(self, value: Any) -> Any:
+        """The expression of a seed, 64 bits wide."""
+        ...
+
+    def cast(self, value: Any, dtype: torch.dtype) -> Any:
+        """A value in another dtype."""
+        ...
+
+    def call(self, function: str, args: list[Any], dtype: torch.dtype) -> Any:
+        """A pointwise call of a Triton function."""
+        ...
+
+    def add(self, left: Any, right: Any) -> Any:
+        """A sum."""
+        ...
+
+    def mul(self, left: Any, right: Any) -> Any:
+        """A product."""
+        ...
+
+    def broadcast(self, value: Any, sizes: Sequence[Any]) -> Any:
+        """A value in its full shape."""
+        ...
+
+    def axis_index(
+        self, tile: TileAxis | None, size: Any, dim: int, rank: int, origin: Any, wide: bool
+    ) -> Any:
+        """The global index along one axis of `rank`; `wide` for 64 bits."""
+        ...
+
+    def fits_int32(self, axes: Sequence[Any]) -> bool:
+        """Whether offsets over these axes are known to fit in 32 bits."""
         ...
 
 
