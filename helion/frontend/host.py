@@ -43,6 +43,7 @@ class HostRunner(Runner):
         self.compilation = compilation
         self.on_loop = on_loop
         self.nesting = 0
+        self.op_calls: dict[ast.Call, tuple[Op, Any]] = {}
 
     # -- names -----------------------------------------------------------------------------------
 
@@ -138,7 +139,10 @@ class HostRunner(Runner):
             raise op.misuse(self.source.span(node), str(error)) from error
         bound.apply_defaults()
         context = CallContext(self.compilation, self.source, node, op)
-        return op.host_rule_fn(context, *bound.args, **bound.kwargs)
+        value = op.host_rule_fn(context, *bound.args, **bound.kwargs)
+        assert isinstance(node, ast.Call)
+        self.op_calls[node] = (op, value)
+        return value
 
     # -- statements ------------------------------------------------------------------------------
 

@@ -1,0 +1,185 @@
+"""The front end's result: one typed program for one kernel and one kind of arguments."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from helion import exc
+from helion.frontend.compilation import Compilation, Options, Respecialize
+from helion.frontend.host import HostRunner
+from helion.frontend.regions import DeviceRunner, target_names
+from helion.frontend.scope import HostImports, Scope
+from helion.frontend.statements import ReturnValue
+from helion.frontend.trace import GraphBuilder
+from helion.frontend.types import TypePrinter
+from helion.ir.graph import DeviceProgram, TopLoop
+from helion.ir.symbols import Origin, Symbols
+from helion.language.constants import constexpr
+from helion.language.loops import as_loop, loop_target
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from helion.frontend.source import FunctionSource
+    from helion.language._op import Op
+
+
+@dataclasses.dataclass(frozen=True)
+class TypedProgram:
+    """A kernel after the front end.
+
+    Attributes:
+        source: the author's function.
+        device: device part: graphs, block sizes, symbols.
+        loops: the top-level `for` statements that the graphs came from, in order.
+        host_numbers: host expressions that hold numbers which device code reads.
+        host_calls: calls of operations in the host part, with their values.
+        types: the type of each expression.
+        constants: what `hl.specialize` compiled in.
+        torch_device: where the kernel runs.
+    """
+
+    source: FunctionSource
+    device: DeviceProgram
+    loops: tuple[ast.For, ...]
+    host_numbers: Mapping[Any, str]
+    host_calls: Mapping[ast.Call, tuple[Op, Any]]
+    types: Mapping[ast.AST, Any]
+    constants: Mapping[Origin, int]
+    torch_device: torch.device
+
+    def printer(self) -> TypePrinter:
+        """Prints the types."""
+        return TypePrinter(self.device.symbols)
+
+
+def analyze(
+    source: FunctionSource,
+    module: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    device: torch.device,
+    options: Options,
+) -> TypedProgram:
+    """Type and trace a kernel for arguments like these.
+
+    Args:
+        source: the author's function.
+        module: its globals.
+        arguments: real arguments by name; parameters annotated `hl.constexpr` are wrapped.
+        device: where the kernel runs.
+        options: the author's settings.
+    """
+    constants: dict[Origin, int] = {}
+    while True:
+        try:
+            return _Analysis(source, module, arguments, device, options, constants).run()
+        except Respecialize as again:
+            constants = {**constants, **again.constants}
+
+
+class _Analysis:
+    """One attempt, with some numbers constant."""
+
+    def __init__(
+        self,
+        source: FunctionSource,
+        module: Mapping[str, Any],
+        arguments: Mapping[str, Any],
+        device: torch.device,
+        options: Options,
+        constants: dict[Origin, int],
+    ) -> None:
+        symbols = Symbols()
+        self.source = source
+        self.compilation = Compilation(options, device, symbols, HostImports(symbols))
+        self.compilation.constants = constants
+        host = {name: self._argument(value, name) for name, value in arguments.items()}
+        self.scope = Scope(host, {}, module)
+        self.host = HostRunner(source, self.scope, self.compilation, self._top_loop)
+        self.device = DeviceRunner(source, self.scope, self.compilation)
+        self.device.types = self.host.types
+        self.loops: list[tuple[ast.For, TopLoop]] = []
+
+    def _argument(self, value: Any, text: str) -> Any:
+        """An argument as the host part sees it while it is interpreted."""
+        if isinstance(value, constexpr):
+            return value.value
+        if isinstance(value, (int, float)):
+            return self.compilation.number(value, text)
+        if isinstance(value, torch.Tensor):
+            return self.compilation.fake_tensor(value, text)
+        if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+            return type(value)(self._argument(v, f"{text}[{i}]") for i, v in enumerate(value))
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            fields = zip(value._fields, value, strict=True)  # pyright: ignore[reportAttributeAccessIssue]
+            return type(value)(*(self._argument(v, f"{text}.{f}") for f, v in fields))
+        if isinstance(value, dict):
+            return {k: self._argument(v, f"{text}[{k!r}]") for k, v in value.items()}
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            names = [f.name for f in dataclasses.fields(value)]
+            changes = {n: self._argument(getattr(value, n), f"{text}.{n}") for n in names}
+            return dataclasses.replace(value, **changes)
+        return value
+
+    def run(self) -> TypedProgram:
+        """Interpret the whole function."""
+        try:
+            self._run_body(self.source.tree.body)
+        except ReturnValue:
+            pass
+        if not self.loops:
+            raise exc.NoDeviceLoopsInKernel(self.source.span(self.source.tree))
+        compilation = self.compilation
+        program = DeviceProgram(
+            tuple(loop for _, loop in self.loops), tuple(compilation.blocks), compilation.symbols
+        )
+        return TypedProgram(
+            source=self.source,
+            device=program,
+            loops=tuple(node for node, _ in self.loops),
+            host_numbers=compilation.imports.numbers,
+            host_calls=self.host.op_calls,
+            types=self.host.types,
+            constants=compilation.constants,
+            torch_device=compilation.device,
+        )
+
+    def _run_body(self, body: list[ast.stmt]) -> None:
+        between: ast.stmt | None = None
+        for statement in body:
+            before = len(self.loops)
+            self.host.execute(statement)
+            if len(self.loops) > before:
+                if between is not None:
+                    raise exc.TopLevelStatementBetweenLoops(self.source.span(between))
+            elif self.loops and not isinstance(statement, ast.Pass):
+                between = between or statement
+
+    def _top_loop(self, node: ast.For) -> None:
+        """A top-level loop: its axes become the grid."""
+        if node.orelse:
+            raise exc.DeviceLoopElseBlock(self.source.span(node), api="hl.tile")
+        compilation, device = self.compilation, self.device
+        compilation.recorder.builder = GraphBuilder()
+        self.scope.device = {}
+        assert isinstance(node.iter, ast.Call)
+        function = self.host.evaluate(node.iter.func)
+        context = device.context(node.iter, function)
+        args = [device.evaluate(a) for a in node.iter.args]
+        kwargs = {k.arg: device.evaluate(k.value) for k in node.iter.keywords if k.arg}
+        spec = as_loop(context, function, args, kwargs, target_names(node.target))
+        if spec is None:
+            raise exc.LoopFunctionNotInFor(self.source.span(node.iter), api=f"hl.{function.name}")
+        compilation.loops = list(spec.axes)
+        compilation.grid_rank = len(spec.axes)
+        device.assign(node.target, loop_target(context, spec.axes, spec.scalar))
+        device.run(node.body)
+        compilation.recorder.builder.graph.output(())
+        loop = TopLoop(spec.axes, compilation.recorder.builder.graph, self.source.span(node))
+        self.loops.append((node, loop))
+
+
