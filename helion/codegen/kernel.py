@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import linecache
+import os
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -28,6 +30,7 @@ from helion.ir.symbols import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from helion.exc import Span
     from helion.ir.graph import DeviceProgram
     from helion.ir.tiles import BlockSize, HostTensor, TileAxis
 
@@ -87,7 +90,20 @@ class Kernel:
         self.device_numbers: dict[DeviceNumber, str] = {}
         self.seeds: set[str] = set()
         self.body = Block()
+        self.filename = ""
+        self.loop_pid = ""
         self._printer = ScalarPrinter(self._symbol, on_device=True)
+
+    @property
+    def wide_index(self) -> bool:
+        """Whether indices are 64 bits wide."""
+        return self.index_dtype is torch.int64
+
+    def origin(self, span: Span) -> None:
+        """A comment that shows the author's line."""
+        text = linecache.getline(span.filename, span.line).strip()
+        name = os.path.basename(span.filename)  # noqa: PTH119 - a Path for each line is slow
+        self.body.line(f"# src[{name}:{span.line}]: {text}")
 
     # -- parameters ------------------------------------------------------------------------------
 

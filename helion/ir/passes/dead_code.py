@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from helion.ir.graph import copy_graph
+from helion.ir.control import CONTROL_FLOW, Region
+from helion.ir.graph import copy_graph, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     import torch
 
 
-def remove_dead_code(graph: torch.fx.Graph, effects: Collection[Any]) -> torch.fx.Graph:
+def remove_dead_code(graph: torch.fx.Graph) -> torch.fx.Graph:
     """Keep nodes with an effect, and what these need.
 
     before:  %a = exp(%x)
@@ -20,13 +19,17 @@ def remove_dead_code(graph: torch.fx.Graph, effects: Collection[Any]) -> torch.f
              store(out, [tile], %b)
     after:   %b = neg(%x)
              store(out, [tile], %b)
-
-    Args:
-        graph: any device graph.
-        effects: the targets that do something: stores, atomics, prints, loops that hold one.
     """
     graph = copy_graph(graph)
     for node in reversed(list(graph.nodes)):
-        if node.op == "call_function" and not node.users and node.target not in effects:
+        if node.op == "call_function" and not node.users and not has_effect(node):
             graph.erase_node(node)
     return graph
+
+
+def has_effect(node: torch.fx.Node) -> bool:
+    """Whether a node does something beside computing a value: it stores, or holds one that does."""
+    if node.target in CONTROL_FLOW:
+        regions = [a for a in node.args if isinstance(a, Region)]
+        return any(has_effect(n) for r in regions for n in r.graph.nodes)
+    return node.op == "call_function" and value_of(node) is None

@@ -1,0 +1,162 @@
+"""The generated module: imports, one Triton kernel, one host function."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from helion.codegen.grid import choices, emit_program_ids, grid_text
+from helion.codegen.host import HostWriter
+from helion.codegen.lower import lower_graph
+from helion.codegen.names import RESERVED, Block, Names
+from helion.codegen.operations import LoweringContext
+from helion.ir.passes import run_passes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from helion.frontend.program import TypedProgram
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What the author's settings mean for code generation."""
+
+    index_dtype: torch.dtype
+    origin_lines: bool = True
+    keep_narrowing: bool = False
+
+
+def generate(
+    program: TypedProgram,
+    module: Mapping[str, Any],
+    module_name: str,
+    config: Mapping[str, Any],
+    options: Options,
+) -> str:
+    """The text of a module that holds the kernel for one config.
+
+    Args:
+        program: the typed program.
+        module: the globals of the author's module.
+        module_name: its name, for imports.
+        config: a complete config.
+        options: settings.
+    """
+    name = program.source.name
+    names = Names(RESERVED | {f"_helion_{name}"})
+    device = program.device.map_graphs(lambda g: run_passes(g, options.keep_narrowing))
+    blocks = {b: config["block_sizes"][b.position] for b in device.blocks if b.position is not None}
+    kernel = LoweringContext(device, blocks, program.host_numbers, options.index_dtype, names)
+    kernel.filename = program.source.filename
+    grids = _emit_loops(kernel, config, options)
+    launch = _launch(kernel, name, config, grids, blocks)
+    host = HostWriter(program, module, launch)
+    host_body = host.body()
+    signature = host.signature()
+    return "\n".join(
+        [
+            *_imports(host, module_name, kernel),
+            "",
+            "",
+            *_kernel_lines(kernel, name),
+            "",
+            "",
+            f"def {name}({signature}):",
+            *(f"    {line}" for line in host_body),
+            "",
+        ]
+    )
+
+
+def _emit_loops(
+    kernel: LoweringContext, config: Mapping[str, Any], options: Options
+) -> list[str]:
+    """Emit every top-level loop; returns the number of programs of each, as host text."""
+    loops = kernel.program.loops
+    grids = [grid_text(kernel, loop.axes) for loop in loops]
+    several = len(loops) > 1
+    pid = "tl.program_id(0)"
+    root = kernel.body
+    if several or len(loops[0].axes) > 1:
+        pid = kernel.names.fresh("pid")
+        root.line(f"{pid} = tl.program_id(0)")
+    for i, (loop, choice) in enumerate(
+        zip(loops, choices(config, [p.axes for p in loops]), strict=True)
+    ):
+        body = root
+        if several:
+            body, pid = _branch(kernel, root, grids, i, pid)
+        if options.origin_lines:
+            kernel.body = body
+            kernel.origin(loop.span)
+        emit_program_ids(kernel, loop.axes, choice, pid, head := body.block())
+        del head
+        kernel.body = body.block()
+        lower_graph(kernel, loop.graph, options.origin_lines)
+    kernel.body = root
+    return grids
+
+
+def _branch(
+    kernel: LoweringContext, root: Block, grids: list[str], i: int, pid: str
+) -> tuple[Block, str]:
+    """The part of the program ids that works on loop `i`: they are numbered one after the other."""
+    if i == 0:
+        kernel.loop_pid = pid
+    before = [kernel.parameter("_PROGRAMS", g) for g in grids[: i + 1]]
+    first = " - ".join([kernel.loop_pid, *before[:i]])
+    if i == 0:
+        root.line(f"if {kernel.loop_pid} < {before[0]}:")
+    elif i < len(grids) - 1:
+        root.line(f"elif {first} < {before[i]}:")
+    else:
+        root.line("else:")
+    body = root.block(1)
+    if i > 0:
+        name = kernel.names.fresh("pid")
+        body.line(f"{name} = {first}")
+        return body, name
+    return body, kernel.loop_pid
+
+
+def _launch(
+    kernel: LoweringContext,
+    name: str,
+    config: Mapping[str, Any],
+    grids: list[str],
+    blocks: Mapping[Any, int],
+) -> list[str]:
+    lines = [f"_BLOCK_SIZE_{b.position} = {size}" for b, size in blocks.items()]
+    arguments = ", ".join(p.host for p in kernel.parameters.values())
+    options = f"num_warps={config['num_warps']}, num_stages={config['num_stages']}"
+    grid = " + ".join(grids)
+    lines.append(f"_launcher(_helion_{name}, ({grid},), {arguments}, {options})")
+    return lines
+
+
+def _kernel_lines(kernel: LoweringContext, name: str) -> list[str]:
+    parameters = [f"{p.name}: tl.constexpr" if p.constexpr else p.name for p in kernel.parameters.values()]
+    decorator = "@triton.jit"
+    if kernel.seeds:
+        decorator += f"(do_not_specialize={sorted(kernel.seeds)!r})"
+    body = kernel.body.lines(1) or ["    pass"]
+    return [decorator, f"def _helion_{name}({', '.join(parameters)}):", *body]
+
+
+def _imports(host: HostWriter, module_name: str, kernel: LoweringContext) -> list[str]:
+    modules = {"torch": "torch", "triton": "triton", **host.modules}
+    modules.pop("tl", None)
+    lines = ["from __future__ import annotations", ""]
+    for alias, full in sorted(modules.items()):
+        lines.append(f"import {full}" if alias == full else f"import {full} as {alias}")
+    lines.append("import triton.language as tl")
+    text = "\n".join(kernel.body.lines())
+    if "libdevice." in text:
+        lines.append("from triton.language.extra import libdevice")
+    lines.append("from helion.runtime import default_launcher as _default_launcher")
+    if host.uses_source:
+        lines.append(f"import {module_name} as _source_module")
+    return lines
