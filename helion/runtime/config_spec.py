@@ -1,0 +1,218 @@
+"""The config space of one kernel: which keys it has, their defaults, and what is legal."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from helion import exc
+from helion.ir.symbols import expr_of, is_number, known_int
+from helion.ir.tiles import HostTensor
+from helion.language import memory, random
+from helion.runtime.config import (
+    DEFAULTS,
+    IGNORED_KEYS,
+    KNOWN_KEYS,
+    PLURAL_OF,
+    Config,
+    is_other_backend_key,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+    from helion.frontend.program import TypedProgram
+    from helion.ir.symbols import Origin
+
+# Triton's interpreter runs NumPy on whole blocks: few large ones are a hundred times faster.
+_INTERPRETER_TILE = 1 << 17
+_LARGEST_TILE = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class BlockSizeSpec:
+    """One entry of `block_sizes`."""
+
+    size_hint: int
+    min_size: int
+    max_size: int
+
+
+class ConfigSpec:
+    """What a config of one kernel may say.
+
+    Attributes:
+        block_sizes: one entry for each block size that the config chooses.
+        loop_ranks: the number of axes of each loop with several.
+        allowed_pid_types: legal values of `pid_type`.
+    """
+
+    def __init__(
+        self, program: TypedProgram, actual: dict[Origin, int], interpreted: bool
+    ) -> None:
+        self._program = program
+        self._interpreted = interpreted
+        self.block_sizes = [
+            self._block_spec(b.extent, b.minimum, actual) for b in program.device.blocks
+        ]
+        self.loop_ranks = [len(p.axes) for p in program.device.loops if len(p.axes) > 1]
+        self.allowed_pid_types = ("flat",)
+        self.user_defined_tunables: dict[str, Any] = {}
+        self.reduction_loops: list[Any] = []
+
+    def _block_spec(self, extent: Any, minimum: int, actual: dict[Origin, int]) -> BlockSizeSpec:
+        hint = _evaluate(self._program, extent, actual)
+        known = known_int(extent) if extent is not None else None
+        largest = _next_power_of_2(known) if known is not None else _LARGEST_TILE
+        return BlockSizeSpec(max(hint, 1), minimum, max(largest, minimum))
+
+    # -- defaults --------------------------------------------------------------------------------
+
+    def default_config(self) -> Config:
+        """Large vectorised blocks, chosen from sizes, dtypes and device."""
+        if not self.block_sizes:
+            return Config(num_warps=4)
+        budget = _INTERPRETER_TILE if self._interpreted else self._gpu_tile()
+        sizes = [0] * len(self.block_sizes)
+        # The last axis is the contiguous one: it gets what it can use, the others share the rest.
+        for i in reversed(range(len(sizes))):
+            spec = self.block_sizes[i]
+            wanted = min(_next_power_of_2(spec.size_hint), spec.max_size, max(budget, 1))
+            sizes[i] = max(wanted, spec.min_size)
+            budget //= sizes[i]
+        return Config(block_sizes=sizes, num_warps=self._warps(math.prod(sizes)))
+
+    def _gpu_tile(self) -> int:
+        """Elements a program works on: each thread moves 16 bytes of the narrowest tensor, twice."""
+        widths = [
+            target.fake.dtype.itemsize
+            for loop in self._program.device.loops
+            for node in loop.graph.nodes
+            if node.target in (memory.load, memory.store)
+            for target in node.args[:1]
+            if isinstance(target, HostTensor)
+        ]
+        narrow = min(widths, default=4)
+        draws = any(n.target is random.rand for p in self._program.device.loops for n in p.graph.nodes)
+        # Philox needs many registers: more elements in a thread would spill or idle.
+        return 1024 if draws else max(1024, min(4096, 128 * 2 * 16 // narrow))
+
+    def _warps(self, elements: int) -> int:
+        if elements >= 8192:
+            return 8
+        return 4 if elements >= 512 else max(1, elements // 128)
+
+    # -- validation ------------------------------------------------------------------------------
+
+    def normalize(self, config: MutableMapping[str, Any]) -> None:
+        """Fill in defaults, and refuse what does not fit the kernel; changes the mapping.
+
+        Raises:
+            InvalidConfig: the config does not fit; the text says why.
+        """
+        self._expand(config)
+        foreign = [k for k in config if is_other_backend_key(k) and k not in KNOWN_KEYS]
+        foreign += [k for k in config if k not in KNOWN_KEYS and k not in IGNORED_KEYS | {*foreign}]
+        foreign = [k for k in foreign if k not in self.user_defined_tunables]
+        if foreign:
+            detail = f"Unsupported config keys for backend 'triton': {sorted(set(foreign))}"
+            raise exc.InvalidConfig(detail=detail)
+        for key, value in DEFAULTS.items():
+            config.setdefault(key, list(value) if isinstance(value, list) else value)
+        self._check_block_sizes(config)
+        self._check_orders(config)
+        self._check_numbers(config)
+
+    def _expand(self, config: MutableMapping[str, Any]) -> None:
+        for single, plural in PLURAL_OF.items():
+            if single not in config:
+                continue
+            if plural in config:
+                raise exc.InvalidConfig(detail=f"both `{single}` and `{plural}` are given")
+            value = config.pop(single)
+            whole = isinstance(value, (list, tuple)) and plural != "loop_orders"
+            config[plural] = list(value) if whole else [value]
+
+    def _check_block_sizes(self, config: MutableMapping[str, Any]) -> None:
+        given = config.get("block_sizes", [])
+        sizes = _flatten(given if isinstance(given, (list, tuple)) else [given])
+        expected = len(self.block_sizes)
+        if len(sizes) < expected:
+            detail = (
+                f"Not enough values for config['block_sizes']: expected {expected} block sizes "
+                f"(one for each tile dimension), got {len(sizes)}. Did you forget to specify block "
+                "sizes for all your hl.tile() dimensions?"
+            )
+            raise exc.InvalidConfig(detail=detail)
+        if len(sizes) > expected:
+            detail = f"Too many values for config['block_sizes']: expected {expected}, got {len(sizes)}"
+            raise exc.InvalidConfig(detail=detail)
+        for size in sizes:
+            if not isinstance(size, int) or isinstance(size, bool) or not _is_power_of_2(size):
+                detail = f"a block size must be a power of two, not {size!r}"
+                raise exc.InvalidConfig(detail=detail)
+        config["block_sizes"] = [
+            max(min(size, spec.max_size), spec.min_size)
+            for size, spec in zip(sizes, self.block_sizes, strict=True)
+        ]
+
+    def _check_orders(self, config: MutableMapping[str, Any]) -> None:
+        for key in ("loop_orders", "l2_groupings"):
+            if len(config[key]) > len(self.loop_ranks):
+                detail = f"Too many values for config['{key}']: expected {len(self.loop_ranks)}"
+                raise exc.InvalidConfig(detail=detail)
+        for order, rank in zip(config["loop_orders"], self.loop_ranks, strict=False):
+            if sorted(order) != list(range(rank)):
+                detail = f"{order!r} in config['loop_orders'] is no permutation of {rank} axes"
+                raise exc.InvalidConfig(detail=detail)
+        for group in config["l2_groupings"]:
+            if not isinstance(group, int) or not _is_power_of_2(group) or group > 64:
+                detail = f"an entry of config['l2_groupings'] is a power of two up to 64, not {group!r}"
+                raise exc.InvalidConfig(detail=detail)
+        ranks = self.loop_ranks
+        config["loop_orders"] += [list(range(r)) for r in ranks[len(config["loop_orders"]) :]]
+        config["l2_groupings"] += [1] * (len(ranks) - len(config["l2_groupings"]))
+
+    def _check_numbers(self, config: MutableMapping[str, Any]) -> None:
+        warps, stages = config["num_warps"], config["num_stages"]
+        if not isinstance(warps, int) or not _is_power_of_2(warps) or warps > 32:
+            raise exc.InvalidConfig(detail=f"num_warps is a power of two up to 32, not {warps!r}")
+        if not isinstance(stages, int) or not 1 <= stages <= 8:
+            raise exc.InvalidConfig(detail=f"num_stages is 1 to 8, not {stages!r}")
+        if config["pid_type"] not in self.allowed_pid_types:
+            detail = f"pid_type is one of {list(self.allowed_pid_types)}, not {config['pid_type']!r}"
+            raise exc.InvalidConfig(detail=detail)
+
+
+def _evaluate(program: TypedProgram, value: Any, actual: dict[Origin, int]) -> int:
+    """The value that a size has in the call that is compiled for; a guess where that is unknown."""
+    if value is None or not is_number(value):
+        return 1024
+    known = known_int(value)
+    if known is not None:
+        return known
+    expr = expr_of(value)
+    for symbol in expr.free_symbols:
+        origin = program.device.symbols.origins.get(symbol)  # pyright: ignore[reportArgumentType]
+        expr = expr.subs(symbol, actual.get(origin, 1024))  # pyright: ignore[reportArgumentType]
+    return int(expr) if expr.is_number else 1024  # pyright: ignore[reportArgumentType]
+
+
+def _flatten(values: Any) -> list[Any]:
+    result: list[Any] = []
+    for value in values:
+        result.extend(_flatten(value) if isinstance(value, (list, tuple)) else [value])
+    return result
+
+
+def _is_power_of_2(value: int) -> bool:
+    return value > 0 and value & (value - 1) == 0
+
+
+def _next_power_of_2(value: int) -> int:
+    return 1 << max(value - 1, 0).bit_length()
+
+

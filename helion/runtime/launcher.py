@@ -1,0 +1,52 @@
+"""Launching: what generated host functions call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from helion import exc
+
+
+def default_launcher(
+    kernel: Any, grid: tuple[int, ...], *args: Any, num_warps: int, num_stages: int, **options: Any
+) -> None:
+    """Launch a Triton kernel on the current stream; an empty grid launches nothing."""
+    if 0 not in grid:
+        kernel[grid](*args, num_warps=num_warps, num_stages=num_stages, **options)
+
+
+def seed64(value: int) -> int:
+    """A seed argument as the signed 64-bit number that a kernel takes; -1 and 2**64 - 1 are one.
+
+    Raises:
+        SeedOutOfRange: it does not fit in 64 bits.
+    """
+    if not -(2**63) <= value < 2**64:
+        raise exc.SeedOutOfRange(value=value)
+    return value if value < 2**63 else value - 2**64
+
+
+def wrap64(value: int) -> int:
+    """A computed seed modulo 2**64, as a signed number."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def get_num_sm(device: torch.device, *, reserved_sms: int = 0) -> int:
+    """The number of multiprocessors of a device, less the reserved ones; at least 1."""
+    if device.type != "cuda":
+        return 1
+    count = torch.cuda.get_device_properties(device).multi_processor_count
+    return max(1, count - reserved_sms)
+
+
+def set_triton_allocator(device: torch.device) -> None:
+    """Let Triton allocate scratch memory of its kernels through torch."""
+    import triton  # heavy, and of no use to most kernels
+
+    def allocate(size: int, alignment: int, stream: int | None) -> torch.Tensor:
+        del alignment, stream
+        return torch.empty(size, dtype=torch.int8, device=device)
+
+    triton.set_allocator(allocate)
