@@ -1,0 +1,34 @@
+"""What differs between machines and versions of torch and Triton, in one small file."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+import torch
+
+_LOG = logging.getLogger("helion")
+
+
+def use_interpreter_without_accelerator() -> None:
+    """Turn Triton's interpreter on where no accelerator is, before Triton is imported."""
+    if "TRITON_INTERPRET" in os.environ or torch.cuda.is_available():
+        return
+    if hasattr(torch, "xpu") and torch.xpu.is_available():
+        return
+    if "triton" in sys.modules:
+        _LOG.warning("Triton was imported before helion: set TRITON_INTERPRET=1 to run on a CPU")
+        return
+    os.environ["TRITON_INTERPRET"] = "1"
+    _LOG.info("no accelerator found: kernels run under Triton's interpreter")
+
+
+def use_tileir_tunables() -> bool:
+    """Whether the TileIR backend is in use; it is none of ours."""
+    return False
+
+
+def supports_tensor_descriptor() -> bool:
+    """Whether the hardware copies whole tiles: compute capability 9 and later."""
+    return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
