@@ -14,12 +14,12 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, Callable, Protocol
 
+import torch.overrides
+
 from helion import exc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import torch
 
     from helion.exc import Span
     from helion.ir.graph import Node
@@ -158,7 +158,7 @@ class Op:
         self.host_rule_fn = fn
         return fn
 
-    def misuse(self, span: Span, detail: str) -> exc.BaseError:
+    def misuse(self, span: Span | None, detail: str) -> exc.BaseError:
         """The error for arguments that do not fit the signature."""
         return exc.InvalidAPIUsage(span, detail=f"`hl.{self.name}`: {detail}")
 
@@ -173,11 +173,31 @@ class Op:
         return fn
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Outside of a kernel there is no tile, no program and no index to speak of."""
+        """Reached outside of compiled kernels: the reference in eager mode, else an error.
+
+        The eager mode is one of torch's function modes, so that torch keeps its stack.
+        """
+        if _modes():
+            return torch.overrides.handle_torch_function(self, (), *args, **kwargs)
         raise exc.NotInsideKernel(api=f"hl.{self.name}")
+
+    def run_reference(self, mode: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Run the eager reference under a mode."""
+        if self.reference_fn is None:
+            raise exc.UnsupportedOperation(api=f"hl.{self.name}", detail="not in eager mode")
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise self.misuse(None, str(error)) from error
+        bound.apply_defaults()
+        return self.reference_fn(mode, *bound.args, **bound.kwargs)
 
     def __repr__(self) -> str:
         return f"hl.{self.name}"
+
+
+def _modes() -> bool:
+    return torch._C._len_torch_function_stack() > 0
 
 
 def op(signature: Callable[..., Any]) -> Op:

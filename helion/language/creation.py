@@ -9,6 +9,7 @@ import torch
 from helion import exc
 from helion.ir.symbols import BlockSymbol, is_number, known_int
 from helion.ir.tiles import TileAxis
+from helion.language._eager import EagerMode, sizes_of
 from helion.language._op import TypeCtx, op
 
 if TYPE_CHECKING:
@@ -122,3 +123,26 @@ def _(
         raise exc.ShapeSpecializingAllocation(ctx.span(), size=ctx.show([length]))
     value = ctx.fake([length], dtype or ctx.index_dtype)
     return ctx.record(arange, (begin, length, step, dtype or ctx.index_dtype), value)
+
+
+@full.reference
+def _(mode: EagerMode, shape: Any, value: Any, dtype: torch.dtype, device: Any) -> torch.Tensor:
+    del device
+    number = value.item() if isinstance(value, torch.Tensor) else value
+    return torch.full(sizes_of(shape), number, dtype=dtype, device=mode.device)
+
+
+@zeros.reference
+def _(mode: EagerMode, shape: Any, dtype: torch.dtype, device: Any) -> torch.Tensor:
+    del device
+    return torch.zeros(sizes_of(shape), dtype=dtype, device=mode.device)
+
+
+@arange.reference
+def _(
+    mode: EagerMode, begin_or_end: Any, end: Any, step: Any, dtype: Any, device: Any
+) -> torch.Tensor:
+    del device
+    begin, end = (0, begin_or_end) if end is None else (begin_or_end, end)
+    begin, end, step = (int(v) for v in (begin, end, step))
+    return torch.arange(begin, end, step, dtype=dtype or torch.int32, device=mode.device)

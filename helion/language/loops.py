@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING, Any
 
 from helion import exc
 from helion.ir.symbols import AxisNumber, BlockSymbol, is_number, known_int
 from helion.ir.tiles import BlockSize, TileAxis
+from helion.language._eager import EagerMode, EagerTile
 from helion.language._op import Op, TypeCtx, op
 
 if TYPE_CHECKING:
@@ -224,3 +226,52 @@ def _(ctx: TypeCtx, min_or_max: Any, max_or_none: Any) -> Any:
         raise exc.IncorrectTileUsage(ctx.span(), detail=detail)
     block = ctx.new_block("block", extent=high, minimum=known_int(low) or 1)
     return block_symbol(ctx, block)
+
+
+def _axis_lists(begin_or_end: Any, end: Any, third: Any) -> tuple[list[Any], list[Any], list[Any], bool]:
+    begin, end = (0, begin_or_end) if end is None else (begin_or_end, end)
+    scalar = not isinstance(end, (tuple, list))
+    ends = [end] if scalar else list(end)
+    begins = list(begin) if isinstance(begin, (tuple, list)) else [begin] * len(ends)
+    thirds = list(third) if isinstance(third, (tuple, list)) else [third] * len(ends)
+    return begins, ends, thirds, scalar
+
+
+@tile.reference
+def _(mode: EagerMode, begin_or_end: Any, end: Any, block_size: Any) -> Any:
+    begins, ends, sizes, scalar = _axis_lists(begin_or_end, end, block_size)
+    axes: list[list[EagerTile]] = []
+    for begin, stop, size in zip(begins, ends, sizes, strict=True):
+        low, high = int(begin), int(stop)
+        block = int(size) if size is not None else max(high - low, 1)
+        axes.append(
+            [
+                EagerTile(i, min(i + block, high), block, low, high, mode.device)
+                for i in range(low, high, block)
+            ]
+        )
+    return axes[0] if scalar else list(itertools.product(*axes))
+
+
+@grid.reference
+def _(mode: EagerMode, begin_or_end: Any, end: Any, step: Any) -> Any:
+    del mode
+    begins, ends, steps, scalar = _axis_lists(begin_or_end, end, step)
+    axes = [
+        range(int(b), int(e), 1 if s is None else int(s))
+        for b, e, s in zip(begins, ends, steps, strict=True)
+    ]
+    return axes[0] if scalar else list(itertools.product(*axes))
+
+
+@static_range.reference
+def _(mode: EagerMode, begin_or_end: int, end: int | None, step: int) -> range:
+    del mode
+    return range(0, begin_or_end, step) if end is None else range(begin_or_end, end, step)
+
+
+@register_block_size.reference
+def _(mode: EagerMode, min_or_max: Any, max_or_none: Any) -> int:
+    del mode
+    largest = int(min_or_max if max_or_none is None else max_or_none)
+    return 1 << max(largest - 1, 0).bit_length()

@@ -10,6 +10,7 @@ from helion import exc
 from helion.ir.symbols import is_number, known_int, same
 from helion.ir.tiles import HostTensor
 from helion.language import subscript
+from helion.language._eager import EagerMode, as_items, load_eagerly, store_eagerly
 from helion.language._op import TypeCtx, op
 
 if TYPE_CHECKING:
@@ -84,6 +85,18 @@ def _(ctx: TypeCtx, tensor: Any, index: Any, value: Any, extra_mask: Any = None)
         raise exc.RequiresTensorInAssignment(ctx.span("value"), got=type(value).__name__)
     _check_broadcast(ctx, value, subscript.result_shape(items))
     ctx.record(store, (target, items, value, extra_mask), None)
+
+
+@load.reference
+def _(mode: EagerMode, tensor: Any, index: Any, extra_mask: Any, eviction_policy: Any) -> Any:
+    del mode, eviction_policy
+    return load_eagerly(tensor, as_items(index), extra_mask)
+
+
+@store.reference
+def _(mode: EagerMode, tensor: Any, index: Any, value: Any, extra_mask: Any) -> None:
+    del mode
+    store_eagerly(tensor, as_items(index), value, extra_mask)
 
 
 def _check_host_tensor(ctx: TypeCtx, tensor: Any, api: str) -> HostTensor:

@@ -11,6 +11,7 @@ from helion.ir.graph import Node, value_of
 from helion.ir.symbols import is_number, kind_of, known_int, same
 from helion.ir.tiles import HostTensor, TileAxis
 from helion.language import _philox
+from helion.language._eager import EagerMode, EagerTile
 from helion.language._op import LowerCtx, TypeCtx, op
 from helion.language.creation import check_device, shape_sizes
 
@@ -208,5 +209,26 @@ def row_major(ctx: LowerCtx, axes: Sequence[RandAxis]) -> Any:
 
 
 @rand.reference
-def _(seed: Any, offsets: torch.Tensor) -> torch.Tensor:
+def _(
+    mode: EagerMode, shape: Any, seed: Any, device: Any, offsets: Any, origin: Any, extents: Any
+) -> torch.Tensor:
+    del device
+    if offsets is None:
+        offsets = eager_offsets(mode, shape, origin, extents)
+    if isinstance(seed, torch.Tensor) and seed.numel() == 1:
+        seed = seed.reshape([])
     return _philox.uniform(_philox.philox4x32(seed, offsets)[0])
+
+
+def eager_offsets(mode: EagerMode, shape: Any, origin: Any, extents: Any) -> torch.Tensor:
+    """The row-major index of each element over the extents, in int64."""
+    total = torch.zeros([], dtype=torch.int64, device=mode.device)
+    for dim, item in enumerate(shape):
+        tile = item if isinstance(item, EagerTile) else None
+        extent = tile.range_end if tile is not None else int(item)
+        if extents is not None:
+            extent = int(extents[dim])
+        index = tile.index if tile is not None else torch.arange(int(item), device=mode.device)
+        index = index.long() + (0 if origin is None else int(origin[dim]))
+        total = total.unsqueeze(-1) * extent + index if dim else index
+    return total

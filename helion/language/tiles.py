@@ -101,3 +101,15 @@ def _check_tile(ctx: TypeCtx, tile: Any) -> TileAxis:
     if isinstance(tile, TileAxis) and tile.block is not None:
         return tile
     raise exc.IncorrectTileUsage(ctx.span(), detail=f"`{type(tile).__name__}` is no tile")
+
+
+def _reference(name: str) -> Any:
+    def reference(mode: Any, tile: Any) -> Any:
+        del mode
+        return getattr(tile, name)
+
+    return reference
+
+
+for _name, _op in ATTRIBUTES.items():
+    _op.reference(_reference(_name))
