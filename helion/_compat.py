@@ -32,3 +32,8 @@ def use_tileir_tunables() -> bool:
 def supports_tensor_descriptor() -> bool:
     """Whether the hardware copies whole tiles: compute capability 9 and later."""
     return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
+
+
+def is_interpreting() -> bool:
+    """Whether Triton kernels run under its interpreter in this process."""
+    return os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "on", "y", "yes")

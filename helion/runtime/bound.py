@@ -15,7 +15,7 @@ from helion.ir.symbols import HostNumber, HostSize
 from helion.runtime import specialization
 from helion.runtime.config import Config
 from helion.runtime.config_spec import ConfigSpec
-from helion.runtime.interpreter import is_interpreting
+from helion._compat import is_interpreting
 from helion.runtime.modules import load_module
 from helion.runtime.show import show_types
 
