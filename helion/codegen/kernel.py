@@ -60,12 +60,12 @@ class AxisNames:
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """A kernel parameter: its name, the host expression it gets, and what Triton must know."""
+    """A kernel parameter: its name, the host expression it gets, and what kind it is."""
 
     name: str
     host: str
-    annotation: str | None = None
     constexpr: bool = False
+    is_tensor: bool = False
 
 
 class Kernel:
@@ -87,10 +87,12 @@ class Kernel:
         self.parameters: dict[str, Parameter] = {}
         self.axes: dict[TileAxis, AxisNames] = {}
         self.expressions: dict[Node, Expression] = {}
+        self.results: dict[Node, list[Expression]] = {}
         self.device_numbers: dict[DeviceNumber, str] = {}
         self.seeds: set[str] = set()
         self.body = Block()
-        self.filename = ""
+        self.arguments: list[str] = []
+        self.origin_lines = True
         self.loop_pid = ""
         self._printer = ScalarPrinter(self._symbol, on_device=True)
 
@@ -107,16 +109,28 @@ class Kernel:
 
     # -- parameters ------------------------------------------------------------------------------
 
-    def parameter(self, wish: str, host: str, constexpr: bool = False) -> str:
+    def parameter(
+        self, wish: str, host: str, constexpr: bool = False, is_tensor: bool = False
+    ) -> str:
         """The parameter that carries a host expression."""
         key = f"{host}:{constexpr}"
         if key not in self.parameters:
-            self.parameters[key] = Parameter(self.names.fresh(wish), host, None, constexpr)
+            self.parameters[key] = Parameter(self.names.fresh(wish), host, constexpr, is_tensor)
         return self.parameters[key].name
+
+    def ordered_parameters(self, author: Sequence[str]) -> list[Parameter]:
+        """Tensors, numbers, constants; each in the author's order, then in order of first use."""
+        order = {name: i for i, name in enumerate(author)}
+        used = list(self.parameters.values())
+
+        def rank(p: Parameter) -> tuple[int, int]:
+            return (2 if p.constexpr else 0 if p.is_tensor else 1, order.get(p.host, len(order)))
+
+        return sorted(used, key=rank)
 
     def tensor(self, tensor: HostTensor) -> str:
         """The parameter that carries a tensor's address."""
-        return self.parameter(tensor.text, tensor.text)
+        return self.parameter(tensor.text, tensor.text, is_tensor=True)
 
     def seed_parameter(self, name: str) -> None:
         """A parameter that enters a seed: 64 bits wide, never specialized on."""

@@ -9,27 +9,29 @@ import torch
 from helion import exc
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
+from helion.codegen.control import lower_for, lower_if
 from helion.codegen.memory import access
 from helion.codegen.pointwise import POINTWISE
 from helion.ir.control import for_loop, getitem, if_else
 from helion.ir.graph import Node, facts, value_of
 from helion.ir.symbols import is_number, known_int
-from helion.language import creation, memory, random, tiles
+from helion.language import creation, memory, tiles
 from helion.language._op import Op
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from helion.codegen.kernel import Kernel
+    from helion.codegen.operations import LoweringContext
 
 aten = torch.ops.aten
 prims = torch.ops.prims
 
 # An expression longer than this gets a name, even if it is used once.
 _LONGEST_INLINE = 72
+_LONGEST_LINE = 92
 
 
-def lower_graph(kernel: Kernel, graph: torch.fx.Graph, origin_lines: bool) -> list[Any]:
+def lower_graph(kernel: LoweringContext, graph: torch.fx.Graph) -> list[Any]:
     """Emit a graph's statements; returns the expressions of its output."""
     line: tuple[str, int] | None = None
     for node in graph.nodes:
@@ -39,14 +41,19 @@ def lower_graph(kernel: Kernel, graph: torch.fx.Graph, origin_lines: bool) -> li
         if node.op != "call_function":
             continue
         span = facts(node).span
-        if origin_lines and span is not None and (span.filename, span.line) != line:
+        if kernel.origin_lines and span is not None and (span.filename, span.line) != line:
             line = (span.filename, span.line)
             kernel.origin(span)
-        lower_node(kernel, node)
+        if node.target is for_loop:
+            lower_for(kernel, node, lower_graph)
+        elif node.target is if_else:
+            lower_if(kernel, node, lower_graph)
+        else:
+            lower_node(kernel, node)
     return []
 
 
-def lower_node(kernel: Kernel, node: Node) -> None:
+def lower_node(kernel: LoweringContext, node: Node) -> None:
     """Lower one node; its expression stays inline if that reads well."""
     try:
         result = _lower(kernel, node)
@@ -74,25 +81,33 @@ def _needs_name(node: Node, value: Expression) -> bool:
         or in_region
         or facts(node).name is not None
         or len(value.text) > _LONGEST_INLINE
-        or node.target in _HEAVY
     )
 
 
-def _lower(kernel: Kernel, node: Node) -> tuple[Expression, str] | None:
+def _lower(kernel: LoweringContext, node: Node) -> tuple[Expression, str] | None:
     target: Any = node.target
     if target in POINTWISE:
         return _pointwise(kernel, node), target._opname
     rule = _RULES.get(target)
     if rule is not None:
         value = rule(kernel, node)
-        return None if value is None else (value, getattr(target, "_opname", target.__name__))
+        return None if value is None else (value, _wish(node))
     if isinstance(target, Op) and target.lowering_fn is not None:
         return target.lowering_fn(kernel, node), target.name
     name = str(getattr(target, "name", target))
     raise exc.BackendUnsupported(backend="triton", detail=f"the operation {name}")
 
 
-def _pointwise(kernel: Kernel, node: Node) -> Expression:
+def _wish(node: Node) -> str:
+    """A name for a value that the author gave none."""
+    target: Any = node.target
+    if target is memory.load:
+        host: Any = node.args[0]
+        return f"{host.text}_tile"
+    return getattr(target, "_opname", target.__name__)
+
+
+def _pointwise(kernel: LoweringContext, node: Node) -> Expression:
     target: Any = node.target
     result = kernel.dtype_of(node)
     tensors = [a for a in node.args if isinstance(a, Node)]
@@ -105,7 +120,7 @@ def _pointwise(kernel: Kernel, node: Node) -> Expression:
     return POINTWISE[target](operand, result, args)
 
 
-def _operand(kernel: Kernel, arg: Any, dtype: torch.dtype) -> Expression:
+def _operand(kernel: LoweringContext, arg: Any, dtype: torch.dtype) -> Expression:
     """An operand; a scalar parameter takes the dtype of the tensor that it meets."""
     value = kernel.operand(arg)
     if is_number(arg) and value.dtype is not None and value.dtype is not dtype:
@@ -113,7 +128,7 @@ def _operand(kernel: Kernel, arg: Any, dtype: torch.dtype) -> Expression:
     return value
 
 
-def _convert(kernel: Kernel, node: Node) -> Expression:
+def _convert(kernel: LoweringContext, node: Node) -> Expression:
     value = kernel.operand(node.args[0])
     dtype = kernel.dtype_of(node)
     if dtype not in ex.TRITON_DTYPES:
@@ -121,7 +136,7 @@ def _convert(kernel: Kernel, node: Node) -> Expression:
     return value.typed(dtype) if value.dtype is None else ex.cast(value, dtype)
 
 
-def _scalar_tensor(kernel: Kernel, node: Node) -> Expression:
+def _scalar_tensor(kernel: LoweringContext, node: Node) -> Expression:
     value = kernel.number(node.args[0])
     dtype = kernel.dtype_of(node)
     if value.dtype is None:
@@ -141,7 +156,7 @@ def _takes_literal(node: Node) -> bool:
     return any(a.target not in (prims.scalar_tensor.default, aten.scalar_tensor.default) for a in others)
 
 
-def _broadcast_in_dim(kernel: Kernel, node: Node) -> Expression:
+def _broadcast_in_dim(kernel: LoweringContext, node: Node) -> Expression:
     value = kernel.operand(node.args[0])
     sizes = node.args[1]
     dims: Sequence[int] = node.args[2]  # pyright: ignore[reportAssignmentType]
@@ -153,7 +168,7 @@ def _broadcast_in_dim(kernel: Kernel, node: Node) -> Expression:
     return Expression(f"{value.within(ex.ATOM)}[{text}]", value.dtype, shape)
 
 
-def _transpose(kernel: Kernel, node: Node) -> Expression:
+def _transpose(kernel: LoweringContext, node: Node) -> Expression:
     value = kernel.broadcast(kernel.operand(node.args[0]), value_of(node.args[0]).shape)
     order = list(node.args[1])  # pyright: ignore[reportArgumentType]
     shape = tuple(value.shape[d] for d in order)
@@ -162,7 +177,7 @@ def _transpose(kernel: Kernel, node: Node) -> Expression:
     return Expression(f"tl.permute({value.text}, {order})", value.dtype, shape)
 
 
-def _reshape(kernel: Kernel, node: Node) -> Expression:
+def _reshape(kernel: LoweringContext, node: Node) -> Expression:
     source = value_of(node.args[0])
     value = kernel.operand(node.args[0])
     sizes = tuple(value_of(node).shape)
@@ -190,11 +205,11 @@ def _keeps_layout(before: Sequence[Any], after: Sequence[Any]) -> bool:
     return padded(before) == padded(after)
 
 
-def _clone(kernel: Kernel, node: Node) -> Expression:
+def _clone(kernel: LoweringContext, node: Node) -> Expression:
     return kernel.operand(node.args[0])
 
 
-def _full(kernel: Kernel, node: Node) -> Expression:
+def _full(kernel: LoweringContext, node: Node) -> Expression:
     sizes, value, dtype = node.args
     text = kernel.number(value).text
     if not sizes:
@@ -204,7 +219,7 @@ def _full(kernel: Kernel, node: Node) -> Expression:
     return Expression(f"tl.full([{shape}], {text}, {name})", dtype, tuple(sizes))  # pyright: ignore[reportArgumentType]
 
 
-def _arange(kernel: Kernel, node: Node) -> Expression:
+def _arange(kernel: LoweringContext, node: Node) -> Expression:
     begin, length, step, dtype = node.args
     value = Expression(f"tl.arange(0, {kernel.size_text(length)})", torch.int32, (length,))
     value = ex.cast(value, dtype)  # pyright: ignore[reportArgumentType]
@@ -215,7 +230,7 @@ def _arange(kernel: Kernel, node: Node) -> Expression:
     return value
 
 
-def _load(kernel: Kernel, node: Node) -> Expression:
+def _load(kernel: LoweringContext, node: Node) -> Expression:
     target, items, extra, eviction = node.args
     where = access(kernel, target, items, extra)  # pyright: ignore[reportArgumentType]
     args = [where.pointer.text]
@@ -227,17 +242,20 @@ def _load(kernel: Kernel, node: Node) -> Expression:
     return Expression(f"tl.load({', '.join(args)})", dtype, where.pointer.shape)
 
 
-def _store(kernel: Kernel, node: Node) -> None:
+def _store(kernel: LoweringContext, node: Node) -> None:
     target, items, value, extra = node.args
     where = access(kernel, target, items, extra)  # pyright: ignore[reportArgumentType]
     stored = _stored(kernel, value, where.pointer, target.fake.dtype)  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
-    args = [where.pointer.text, stored.text]
-    if where.mask is not None:
-        args.append(where.mask.text)
-    kernel.body.line(f"tl.store({', '.join(args)})")
+    mask = [] if where.mask is None else [where.mask.text]
+    line = f"tl.store({', '.join([where.pointer.text, stored.text, *mask])})"
+    if len(line) > _LONGEST_LINE:
+        name = kernel.names.fresh("value")
+        kernel.body.line(f"{name} = {stored.text}")
+        line = f"tl.store({', '.join([where.pointer.text, name, *mask])})"
+    kernel.body.line(line)
 
 
-def _stored(kernel: Kernel, value: Any, pointer: Expression, dtype: torch.dtype) -> Expression:
+def _stored(kernel: LoweringContext, value: Any, pointer: Expression, dtype: torch.dtype) -> Expression:
     result = kernel.operand(value)
     if result.dtype is not None and result.dtype is not dtype:
         result = ex.cast(result, dtype)
@@ -252,7 +270,12 @@ def _stored(kernel: Kernel, value: Any, pointer: Expression, dtype: torch.dtype)
     return result
 
 
-def _tile_index(kernel: Kernel, node: Node) -> Expression:
+def _getitem(kernel: LoweringContext, node: Node) -> Expression:
+    source, index = node.args
+    return kernel.results[source][index]  # pyright: ignore[reportArgumentType]
+
+
+def _tile_index(kernel: LoweringContext, node: Node) -> Expression:
     return kernel.tile_index(node.args[0])  # pyright: ignore[reportArgumentType]
 
 
@@ -275,7 +298,5 @@ _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
     memory.load: _load,
     memory.store: _store,
     tiles.tile_index: _tile_index,
+    getitem: _getitem,
 }
-
-# Worth a name of their own, so that the line that uses them stays short.
-_HEAVY = frozenset({for_loop, if_else, getitem, creation.full, random.rand} - {random.rand})

@@ -9,6 +9,7 @@ import torch
 
 from helion.codegen.grid import choices, emit_program_ids, grid_text
 from helion.codegen.host import HostWriter
+from helion.codegen.kernel import Parameter
 from helion.codegen.lower import lower_graph
 from helion.codegen.names import RESERVED, Block, Names
 from helion.codegen.operations import LoweringContext
@@ -50,18 +51,20 @@ def generate(
     device = program.device.map_graphs(lambda g: run_passes(g, options.keep_narrowing))
     blocks = {b: config["block_sizes"][b.position] for b in device.blocks if b.position is not None}
     kernel = LoweringContext(device, blocks, program.host_numbers, options.index_dtype, names)
-    kernel.filename = program.source.filename
+    kernel.origin_lines = options.origin_lines
+    kernel.arguments = [a.arg for a in program.source.tree.args.args]
     grids = _emit_loops(kernel, config, options)
-    launch = _launch(kernel, name, config, grids, blocks)
+    parameters = kernel.ordered_parameters(kernel.arguments)
+    launch = _launch(kernel, parameters, name, config, grids, blocks)
     host = HostWriter(program, module, launch)
     host_body = host.body()
     signature = host.signature()
     return "\n".join(
         [
-            *_imports(host, module_name, kernel),
+            *_imports(host, module_name, kernel, launch),
             "",
             "",
-            *_kernel_lines(kernel, name),
+            *_kernel_lines(kernel, parameters, name),
             "",
             "",
             f"def {name}({signature}):",
@@ -95,7 +98,7 @@ def _emit_loops(
         emit_program_ids(kernel, loop.axes, choice, pid, head := body.block())
         del head
         kernel.body = body.block()
-        lower_graph(kernel, loop.graph, options.origin_lines)
+        lower_graph(kernel, loop.graph)
     kernel.body = root
     return grids
 
@@ -124,29 +127,43 @@ def _branch(
 
 def _launch(
     kernel: LoweringContext,
+    parameters: list[Parameter],
     name: str,
     config: Mapping[str, Any],
     grids: list[str],
     blocks: Mapping[Any, int],
 ) -> list[str]:
     lines = [f"_BLOCK_SIZE_{b.position} = {size}" for b, size in blocks.items()]
-    arguments = ", ".join(p.host for p in kernel.parameters.values())
+    arguments = ", ".join(_host_value(kernel, p) for p in parameters)
     options = f"num_warps={config['num_warps']}, num_stages={config['num_stages']}"
     grid = " + ".join(grids)
     lines.append(f"_launcher(_helion_{name}, ({grid},), {arguments}, {options})")
     return lines
 
 
-def _kernel_lines(kernel: LoweringContext, name: str) -> list[str]:
-    parameters = [f"{p.name}: tl.constexpr" if p.constexpr else p.name for p in kernel.parameters.values()]
+def _host_value(kernel: LoweringContext, parameter: Parameter) -> str:
+    """What the launch passes: seeds as signed 64-bit numbers, everything else as it is."""
+    if parameter.name not in kernel.seeds:
+        return parameter.host
+    # An argument that does not fit in 64 bits is a mistake; a computed seed wraps.
+    function = "_seed64" if parameter.host in kernel.arguments else "_wrap64"
+    return f"{function}({parameter.host})"
+
+
+def _kernel_lines(
+    kernel: LoweringContext, parameters: list[Parameter], name: str
+) -> list[str]:
+    texts = [f"{p.name}: tl.constexpr" if p.constexpr else p.name for p in parameters]
     decorator = "@triton.jit"
     if kernel.seeds:
         decorator += f"(do_not_specialize={sorted(kernel.seeds)!r})"
     body = kernel.body.lines(1) or ["    pass"]
-    return [decorator, f"def _helion_{name}({', '.join(parameters)}):", *body]
+    return [decorator, f"def _helion_{name}({', '.join(texts)}):", *body]
 
 
-def _imports(host: HostWriter, module_name: str, kernel: LoweringContext) -> list[str]:
+def _imports(
+    host: HostWriter, module_name: str, kernel: LoweringContext, launch: list[str]
+) -> list[str]:
     modules = {"torch": "torch", "triton": "triton", **host.modules}
     modules.pop("tl", None)
     lines = ["from __future__ import annotations", ""]
@@ -156,7 +173,12 @@ def _imports(host: HostWriter, module_name: str, kernel: LoweringContext) -> lis
     text = "\n".join(kernel.body.lines())
     if "libdevice." in text:
         lines.append("from triton.language.extra import libdevice")
+    if "triton_helpers." in text:
+        lines.append("from helion.runtime import triton_helpers")
     lines.append("from helion.runtime import default_launcher as _default_launcher")
+    for function in ("seed64", "wrap64"):
+        if any(f"_{function}(" in line for line in launch):
+            lines.append(f"from helion.runtime.launcher import {function} as _{function}")
     if host.uses_source:
         lines.append(f"import {module_name} as _source_module")
     return lines

@@ -20,7 +20,7 @@ class Names:
 
     def fresh(self, wish: str) -> str:
         """`wish` as an identifier, with a number behind it if it is taken."""
-        base = re.sub(r"\W+", "_", wish).strip("_") or "value"
+        base = re.sub(r"\W+", "_", wish).rstrip("_") or "value"
         if base[0].isdigit() or keyword.iskeyword(base):
             base = f"v_{base}"
         name, count = base, 0
@@ -46,6 +46,10 @@ class Block:
         inner = Block()
         self._parts.append((indent, inner))
         return inner
+
+    def attach(self, block: Block, indent: int) -> None:
+        """Append a block that was filled before."""
+        self._parts.append((indent, block))
 
     def lines(self, indent: int = 0) -> list[str]:
         """The finished lines."""

@@ -55,7 +55,7 @@ class AxisNumber:
     what: str
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class DeviceNumber:
     """A scalar that changes on the device: carried by a loop, or merged after a branch."""
 

@@ -1,0 +1,154 @@
+"""Loops and branches inside a program."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from helion.codegen import expression as ex
+from helion.codegen.expression import Expression
+from helion.codegen.kernel import AxisNames
+from helion.codegen.names import Block
+from helion.ir.graph import Node, facts, value_of
+from helion.ir.symbols import DeviceNumber, is_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from helion.codegen.operations import LoweringContext
+    from helion.ir.control import Region
+    from helion.ir.tiles import TileAxis
+
+def lower_for(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any]]) -> None:
+    """`for_loop`: nested `for` statements, one for each axis."""
+    axes, bounds, region, carried, captured = node.args
+    names = _declare(kernel, region, carried, value_of(node))  # pyright: ignore[reportArgumentType]
+    outer = kernel.body
+    for axis, (low, high) in zip(axes, bounds, strict=True):  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+        kernel.body = _open_loop(kernel, axis, low, high)
+    results = _run_region(kernel, region, [*names, *captured], lower)  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+    _assign(kernel, names, results)
+    for axis in axes:  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable]
+        del kernel.axes[axis]  # pyright: ignore[reportArgumentType]
+    kernel.body = outer
+    kernel.results[node] = names
+
+
+def _open_loop(kernel: LoweringContext, axis: TileAxis, low: Any, high: Any) -> Block:
+    begin, end = _bound(kernel, low, axis), _bound(kernel, high, axis)
+    step = kernel.size_text(axis.size) if axis.block is not None else kernel.number(axis.step).text
+    name = kernel.names.fresh(f"{axis.name}_begin" if axis.block is not None else axis.name)
+    parts = [begin, end] if step == "1" else [begin, end, step]
+    if begin == "0" and step == "1":
+        parts = [end]
+    kernel.body.line(f"for {name} in tl.range({', '.join(parts)}):")
+    body = kernel.body.block(1)
+    kernel.axes[axis] = AxisNames(axis, body.block(), name, begin, end)
+    return body.block()
+
+
+def _bound(kernel: LoweringContext, value: Any, axis: TileAxis) -> str:
+    bound = kernel.operand(value)
+    if bound.dtype is not None and bound.dtype is not kernel.index_dtype and not is_number(value):
+        bound = ex.cast(bound, kernel.index_dtype)
+    del axis
+    return bound.text
+
+
+def lower_if(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any]]) -> None:
+    """`if_else`: both branches assign the variables that the branch merges."""
+    condition, then, orelse, captured, otherwise = node.args
+    values = value_of(node)
+    names = [_variable(kernel, n, v) for n, v in zip(then.names, values, strict=True)]  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+    outer = kernel.body
+    for keyword, region, inputs in (
+        (f"if {kernel.operand(condition).text}:", then, captured),
+        ("else:", orelse, otherwise),
+    ):
+        kernel.body = branch = Block()
+        results = _run_region(kernel, region, list(inputs), lower)  # pyright: ignore[reportArgumentType]
+        _assign(kernel, names, results)
+        if branch or keyword != "else:":
+            outer.line(keyword)
+            outer.attach(branch, 1)
+            if not branch:
+                branch.line("pass")
+    kernel.body = outer
+    kernel.results[node] = names
+
+
+def _run_region(
+    kernel: LoweringContext, region: Region, inputs: Sequence[Any], lower: Callable[..., list[Any]]
+) -> list[tuple[Any, Any]]:
+    """Lower a region; each result comes with what it is in the device IR."""
+    placeholders = [n for n in region.graph.nodes if n.op == "placeholder"]
+    for placeholder, value in zip(placeholders, inputs, strict=True):
+        kernel.expressions[placeholder] = (
+            value if isinstance(value, Expression) else kernel.operand(value)
+        )
+    output = next(n for n in region.graph.nodes if n.op == "output")
+    expressions = lower(kernel, region.graph)
+    return list(zip(expressions, output.args[0], strict=True))
+
+
+def _declare(
+    kernel: LoweringContext, region: Region, carried: Sequence[Any], values: Sequence[Any]
+) -> list[Expression]:
+    """Give each carried variable a name and its value before the loop."""
+    names: list[Expression] = []
+    placeholders = [n for n in region.graph.nodes if n.op == "placeholder"]
+    for i, (start, value) in enumerate(zip(carried, values, strict=True)):
+        initial = _full(kernel, kernel.operand(start), value)
+        variable = _variable(kernel, region.names[i], value)
+        kernel.body.line(f"{variable.text} = {initial.text}")
+        inside = facts(placeholders[i]).value
+        if is_number(inside):
+            _name_number(kernel, inside, variable.text)
+        names.append(variable)
+    return names
+
+
+def _variable(kernel: LoweringContext, name: str, value: Any) -> Expression:
+    text = kernel.names.fresh(name)
+    if is_number(value):
+        _name_number(kernel, value, text)
+        return Expression(text, kernel.number(value).dtype)
+    return Expression(text, value.dtype, tuple(value.shape))
+
+
+def _name_number(kernel: LoweringContext, value: Any, text: str) -> None:
+    origin = kernel.program.symbols.origin(value)
+    assert isinstance(origin, DeviceNumber)
+    kernel.device_numbers[origin] = text
+
+
+def _full(kernel: LoweringContext, value: Expression, like: Any) -> Expression:
+    """A value in the dtype and shape that its variable has."""
+    if is_number(like):
+        return value
+    if value.dtype is None or value.dtype is not like.dtype:
+        value = ex.cast(value, like.dtype)
+    return kernel.broadcast(value, like.shape)
+
+
+def _assign(
+    kernel: LoweringContext, names: Sequence[Expression], results: Sequence[tuple[Any, Any]]
+) -> None:
+    """Assign all variables at once: no new value may be read as an old one."""
+    texts: list[tuple[str, str]] = []
+    for variable, (result, meaning) in zip(names, results, strict=True):
+        like = value_of(meaning)
+        text = _full(kernel, result, like).text
+        if text != variable.text:
+            texts.append((variable.text, text))
+    old = {name for name, _ in texts}
+    if any(_mentions(text, old - {name}) for name, text in texts):
+        left = ", ".join(name for name, _ in texts)
+        kernel.body.line(f"{left} = {', '.join(text for _, text in texts)}")
+        return
+    for name, text in texts:
+        kernel.body.line(f"{name} = {text}")
+
+
+def _mentions(text: str, names: set[str]) -> bool:
+    return not names.isdisjoint(re.findall(r"\w+", text))
