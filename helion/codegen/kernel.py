@@ -286,6 +286,24 @@ class Kernel:
             return index, None
         return index, ex.infix("<", index, self.number(length), ex.COMPARE, torch.bool)
 
+    def length(self, size: Any) -> Expression:
+        """The number of real elements of a dimension; less than the block's in the last tile."""
+        axis = self._axis_of(size)
+        if axis is None or self._covers(axis):
+            return self.number(size)
+        end = self._axis_number(AxisNumber(axis, "end"))
+        return Expression(f"({end} - {self.axes[axis].begin})", self.index_dtype)
+
+    def _axis_of(self, size: Any) -> TileAxis | None:
+        """The innermost loop axis whose tiles a dimension is made of."""
+        origin = self.program.symbols.origin(size)
+        for axis in reversed(self.axes):
+            if axis.block is None:
+                continue
+            if axis.size is size or (isinstance(origin, BlockSymbol) and axis.block is origin.block):
+                return axis
+        return None
+
     def mask_of(self, sizes: Sequence[Any]) -> Expression | None:
         """Which elements of a value are real: every dimension inside its range."""
         mask: Expression | None = None
@@ -298,11 +316,7 @@ class Kernel:
 
     def dimension_mask(self, size: Any) -> Expression | None:
         """Which indices of one dimension are real; None if all are."""
-        origin = self.program.symbols.origin(size)
-        if isinstance(origin, BlockSymbol):
-            axis = next((a for a in reversed(self.axes) if a.block is origin.block), None)
-            return None if axis is None else self.tile_mask(axis)
-        axis = next((a for a in reversed(self.axes) if a.block is not None and a.size is size), None)
+        axis = self._axis_of(size)
         if axis is not None:
             return self.tile_mask(axis)
         return None if known_int(size) == 1 else self.whole_axis(size)[1]

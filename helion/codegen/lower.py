@@ -8,6 +8,7 @@ import torch
 
 from helion import exc
 from helion.codegen import expression as ex
+from helion.codegen import reductions
 from helion.codegen.expression import Expression
 from helion.codegen.control import lower_for, lower_if
 from helion.codegen.memory import access
@@ -275,6 +276,10 @@ def _getitem(kernel: LoweringContext, node: Node) -> Expression:
     return kernel.results[source][index]  # pyright: ignore[reportArgumentType]
 
 
+def _pair(kernel: LoweringContext, node: Node) -> None:
+    kernel.results[node] = reductions.index_of_extreme(kernel, node)
+
+
 def _tile_index(kernel: LoweringContext, node: Node) -> Expression:
     return kernel.tile_index(node.args[0])  # pyright: ignore[reportArgumentType]
 
@@ -299,4 +304,13 @@ _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
     memory.store: _store,
     tiles.tile_index: _tile_index,
     getitem: _getitem,
+    prims.sum.default: reductions.reduce,
+    prims.prod.default: reductions.reduce,
+    prims.amax.default: reductions.reduce,
+    prims.amin.default: reductions.reduce,
+    prims.var.default: reductions.variance,
+    aten.argmax.default: reductions.argument_of_extreme,
+    aten.argmin.default: reductions.argument_of_extreme,
+    aten.max.dim: _pair,
+    aten.min.dim: _pair,
 }

@@ -37,6 +37,10 @@ KEPT = frozenset(
         aten.sigmoid.default,
         aten.mm.default,
         aten.bmm.default,
+        aten.addmm.default,
+        aten.baddbmm.default,
+        aten.argmax.default,
+        aten.argmin.default,
     }
 )
 

@@ -199,7 +199,7 @@ def row_major(ctx: LowerCtx, axes: Sequence[RandAxis]) -> Any:
     afterwards, and past 2**32 elements two of them would silently share a counter.
     """
     if not axes:
-        return ctx.number(0)
+        return ctx.cast(ctx.number(0), torch.int32)
     wide = not ctx.fits_int32(axes)
     total: Any = None
     for dim, axis in enumerate(axes):

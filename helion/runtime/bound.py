@@ -12,7 +12,7 @@ from helion.codegen import module as codegen
 from helion.frontend.compilation import Options
 from helion.frontend.program import analyze
 from helion.ir.symbols import HostNumber, HostSize
-from helion.runtime import specialization
+from helion.runtime import interpreter, specialization
 from helion.runtime.config import Config
 from helion.runtime.config_spec import ConfigSpec
 from helion._compat import is_interpreting
@@ -126,6 +126,7 @@ class BoundKernel:
         complete = self._complete(config)
         if complete not in self._compiled:
             text = self._generate(complete)
+            interpreter.install()
             module = load_module(self.kernel.name, text)
             self._compiled[complete] = getattr(module, self.kernel.name)
             self._paths[complete] = module.__file__ or ""

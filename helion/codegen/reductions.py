@@ -1,0 +1,202 @@
+"""Reductions along axes of a block; what padding holds must not reach the result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from helion.codegen import expression as ex
+from helion.codegen.expression import Expression
+from helion.ir.graph import Node, value_of
+from helion.ir.symbols import known_int
+from helion.language import creation, memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from helion.codegen.operations import LoweringContext
+
+prims = torch.ops.prims
+aten = torch.ops.aten
+
+
+def masked(
+    kernel: LoweringContext, node: Any, dims: Sequence[int], identity: Any
+) -> Expression:
+    """A value in its full shape, with `identity` where an index of `dims` is outside its range."""
+    sizes = value_of(node).shape
+    value = kernel.operand(node)
+    if value.dtype is None:
+        value = ex.cast(value, value_of(node).dtype)
+    value = kernel.broadcast(value, sizes)
+    if _padding(node) == identity:
+        return value
+    return _where_inside(kernel, value, sizes, dims, identity)
+
+
+def _where_inside(
+    kernel: LoweringContext,
+    value: Expression,
+    sizes: Sequence[Any],
+    dims: Sequence[int],
+    identity: Any,
+) -> Expression:
+    inside: Expression | None = None
+    for dim in dims:
+        row = kernel.dimension_mask(sizes[dim])
+        if row is not None:
+            row = kernel.place(row, 1, dim, len(sizes))
+            inside = row if inside is None else ex.infix("&", inside, row, ex.BIT_AND, torch.bool)
+    if inside is None:
+        return value
+    return ex.call("tl.where", [inside, value, ex.literal(identity)], value.dtype)
+
+
+def _padding(node: Any) -> Any:
+    """What the padded lanes of a value hold, if known."""
+    if not isinstance(node, Node):
+        return None
+    if node.target is memory.load:
+        # Lanes of a gather may be real where its own mask says nothing of this axis.
+        return 0
+    if node.target in (prims.convert_element_type.default, prims.neg.default):
+        return _padding(node.args[0])
+    if node.target is creation.full:
+        return node.args[1]
+    return None
+
+
+def _smallest(dtype: torch.dtype) -> Any:
+    return float("-inf") if dtype.is_floating_point else _limit(dtype).min
+
+
+def _largest(dtype: torch.dtype) -> Any:
+    return float("inf") if dtype.is_floating_point else _limit(dtype).max
+
+
+def _limit(dtype: torch.dtype) -> Any:
+    if dtype is torch.bool:
+        return torch.iinfo(torch.uint8)
+    return torch.iinfo(dtype)
+
+
+_IDENTITIES: dict[Any, Callable[[torch.dtype], Any]] = {
+    prims.sum.default: lambda dtype: 0,
+    prims.prod.default: lambda dtype: 1,
+    prims.amax.default: _smallest,
+    prims.amin.default: _largest,
+}
+
+
+def _function(target: Any, dtype: torch.dtype) -> str:
+    if target is prims.sum.default:
+        return "tl.sum"
+    if target is prims.prod.default:
+        return "triton_helpers.prod"
+    end = "max" if target is prims.amax.default else "min"
+    return f"triton_helpers.{end}_nan" if dtype.is_floating_point else f"tl.{end}"
+
+
+def reduce(kernel: LoweringContext, node: Node) -> Expression:
+    """sum, prod, amax, amin over one or several dimensions."""
+    source, given = node.args[0], node.args[1]
+    sizes = list(value_of(source).shape)
+    dims = sorted(range(len(sizes)) if given is None else given, reverse=True)  # pyright: ignore[reportArgumentType]
+    dtype = kernel.dtype_of(source)
+    identity = _IDENTITIES[node.target](dtype)  # pyright: ignore[reportArgumentType]
+    value = masked(kernel, source, dims, identity)
+    result = kernel.dtype_of(node)
+    if result is not dtype and dtype is not torch.bool:
+        value = ex.cast(value, result)
+    shape = list(value.shape)
+    for dim in dims:
+        del shape[dim]
+        text = f"{_function(node.target, dtype)}({value.text}, {dim})"
+        value = Expression(text, result, tuple(shape))
+    return value
+
+
+def index_of_extreme(kernel: LoweringContext, node: Node) -> list[Expression]:
+    """`max.dim`, `min.dim`: the values and their first indices."""
+    source, given = node.args[0], node.args[1]
+    name = "max" if node.target is aten.max.dim else "min"
+    keep = bool(node.args[2]) if len(node.args) > 2 else False
+    return _with_index(kernel, node, source, int(given), name, keep)  # pyright: ignore[reportArgumentType]
+
+
+def argument_of_extreme(kernel: LoweringContext, node: Node) -> Expression:
+    """`argmax`, `argmin`."""
+    source, given = node.args[0], node.args[1]
+    name = "max" if node.target is aten.argmax.default else "min"
+    keep = bool(node.args[2]) if len(node.args) > 2 else False
+    return _with_index(kernel, node, source, int(given), name, keep)[1]  # pyright: ignore[reportArgumentType]
+
+
+def _with_index(
+    kernel: LoweringContext, node: Node, source: Any, dim: int, name: str, keep: bool
+) -> list[Expression]:
+    sizes = list(value_of(source).shape)
+    dim %= len(sizes)
+    dtype = kernel.dtype_of(source)
+    identity = _smallest(dtype) if name == "max" else _largest(dtype)
+    value = masked(kernel, source, [dim], identity)
+    size = kernel.size_text(sizes[dim])
+    row = Expression(f"tl.arange(0, {size})", torch.int32, (sizes[dim],))
+    index = kernel.broadcast(kernel.place(row, 1, dim, len(sizes)), sizes)
+    best, place = (kernel.names.fresh(w) for w in (name, f"{name}_index"))
+    kernel.body.line(
+        f"{best}, {place} = triton_helpers.{name}_with_index({value.text}, {index.text}, {dim})"
+    )
+    shape = tuple(s for d, s in enumerate(sizes) if d != dim)
+    results = [Expression(best, dtype, shape), Expression(place, torch.int32, shape)]
+    results[1] = ex.cast(results[1], torch.int64)
+    if keep and shape:
+        results = [_keep(r, dim, len(sizes)) for r in results]
+    return results
+
+
+def _keep(value: Expression, dim: int, rank: int) -> Expression:
+    text = ", ".join("None" if d == dim else ":" for d in range(rank))
+    shape = list(value.shape)
+    shape.insert(dim, 1)
+    return Expression(f"{value.within(ex.ATOM)}[{text}]", value.dtype, tuple(shape))
+
+
+def variance(kernel: LoweringContext, node: Node) -> Expression:
+    """`prims.var`: the mean of squared distances, in two passes over the block."""
+    source, given, correction = node.args[0], node.args[1], node.args[2]
+    sizes = list(value_of(source).shape)
+    dims: list[int] = list(range(len(sizes)) if given is None else given)  # pyright: ignore[reportArgumentType]
+    count = _count(kernel, [sizes[d] for d in dims])
+    value = masked(kernel, source, dims, 0)
+    mean = ex.infix("/", _sum(value, dims, keep=True), count, ex.PRODUCT, value.dtype)
+    distance = _where_inside(
+        kernel, ex.infix("-", value, mean, ex.SUM, value.dtype), sizes, dims, 0.0
+    )
+    name = kernel.names.fresh("distance")
+    kernel.body.line(f"{name} = {distance.text}")
+    square = Expression(f"{name} * {name}", value.dtype, tuple(value.shape), ex.PRODUCT)
+    total = _sum(square, dims, keep=False)
+    if correction != 0:
+        count = ex.infix("-", count, ex.literal(float(correction)), ex.SUM, None)  # pyright: ignore[reportArgumentType]
+    return ex.infix("/", total, count, ex.PRODUCT, value.dtype)
+
+
+def _count(kernel: LoweringContext, sizes: Sequence[Any]) -> Expression:
+    """How many elements a reduction covers."""
+    count: Expression | None = None
+    for size in sizes:
+        factor = kernel.length(size)
+        count = factor if count is None else ex.infix("*", count, factor, ex.PRODUCT, None)
+    assert count is not None
+    return count
+
+
+def _sum(value: Expression, dims: Sequence[int], *, keep: bool) -> Expression:
+    shape = list(value.shape)
+    text = value.text
+    for dim in sorted(dims, reverse=True):
+        text = f"tl.sum({text}, {dim}{', keep_dims=True' if keep else ''})"
+        shape[dim : dim + 1] = [1] if keep else []
+    return Expression(text, value.dtype, tuple(shape))

@@ -1,0 +1,16 @@
+import torch
+
+import helion
+import helion.language as hl
+
+
+@helion.kernel(autotune_effort="none")
+def scale(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    numbers = x.tolist()
+    for tile in hl.tile(x.size(0)):
+        out[tile] = x[tile] * numbers[0]
+    return out
+
+
+scale(torch.ones(8))

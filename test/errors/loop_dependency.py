@@ -1,0 +1,18 @@
+import torch
+
+import helion
+import helion.language as hl
+
+
+@helion.kernel(autotune_effort="none")
+def two_steps(x: torch.Tensor) -> torch.Tensor:
+    a = torch.empty_like(x)
+    b = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        a[tile] = x[tile] + 1
+    for tile in hl.tile(x.size(0)):
+        b[tile] = a[tile] * 2
+    return b
+
+
+two_steps(torch.ones(8))

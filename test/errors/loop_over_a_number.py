@@ -1,0 +1,16 @@
+import torch
+
+import helion
+import helion.language as hl
+
+
+@helion.kernel(autotune_effort="none")
+def repeat(x: torch.Tensor, n: int) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        for i in n:
+            out[tile] = x[tile] + i
+    return out
+
+
+repeat(torch.ones(8), 3)

@@ -1,0 +1,16 @@
+import torch
+
+import helion
+import helion.language as hl
+
+
+@helion.kernel(autotune_effort="none")
+def noise(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    generator = torch.Generator()
+    for tile in hl.tile(x.size(0)):
+        out[tile] = x[tile] + hl.rand([tile], seed=generator)
+    return out
+
+
+noise(torch.ones(8))

@@ -1,0 +1,16 @@
+import torch
+
+import helion
+import helion.language as hl
+
+
+@helion.kernel(autotune_effort="none")
+def double(x: torch.Tensor) -> torch.Tensor:
+    hl.specialize(x)
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = x[tile] * 2
+    return out
+
+
+double(torch.ones(8))

@@ -1,0 +1,16 @@
+import torch
+
+import helion
+import helion.language as hl
+
+
+@helion.kernel(autotune_effort="none")
+def double(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    tiles = hl.tile(x.size(0))
+    for tile in tiles:
+        out[tile] = x[tile] * 2
+    return out
+
+
+double(torch.ones(8))

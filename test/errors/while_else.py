@@ -1,0 +1,20 @@
+import torch
+
+import helion
+import helion.language as hl
+
+
+@helion.kernel(autotune_effort="none")
+def count(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        i = 0
+        while i < tile.begin:
+            i = i + 1
+        else:
+            i = 0
+        out[tile] = x[tile] + i
+    return out
+
+
+count(torch.ones(8))
