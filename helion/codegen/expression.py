@@ -110,5 +110,8 @@ def cast(value: Expression, dtype: torch.dtype) -> Expression:
         return Expression(f"tl.full([], {value.text}, {TRITON_DTYPES[dtype]})", dtype)
     if dtype is torch.bool:
         return infix("!=", value, literal(0), COMPARE, dtype)
+    if not value.shape:
+        # A parameter that is 1 may be a constant, which has no methods.
+        return Expression(f"tl.cast({value.text}, {TRITON_DTYPES[dtype]})", dtype)
     text = f"{value.within(ATOM)}.to({TRITON_DTYPES[dtype]})"
     return Expression(text, dtype, value.shape)

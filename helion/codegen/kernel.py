@@ -90,9 +90,12 @@ class Kernel:
         self.results: dict[Node, list[Expression]] = {}
         self.device_numbers: dict[DeviceNumber, str] = {}
         self.seeds: set[str] = set()
+        self.head = Block()
         self.body = Block()
+        self._whole: dict[Any, tuple[Expression, Expression | None]] = {}
         self.arguments: list[str] = []
         self.origin_lines = True
+        self.dot_precision = "tf32"
         self.loop_pid = ""
         self._printer = ScalarPrinter(self._symbol, on_device=True)
 
@@ -102,7 +105,9 @@ class Kernel:
         return self.index_dtype is torch.int64
 
     def origin(self, span: Span) -> None:
-        """A comment that shows the author's line."""
+        """A comment that shows the author's line, if the author wants such."""
+        if not self.origin_lines:
+            return
         text = linecache.getline(span.filename, span.line).strip()
         name = os.path.basename(span.filename)  # noqa: PTH119 - a Path for each line is slow
         self.body.line(f"# src[{name}:{span.line}]: {text}")
@@ -166,8 +171,7 @@ class Kernel:
             return ex.literal(value)
 
         def widened(symbol: sympy.Symbol) -> str:
-            text = self._symbol(symbol)
-            return f"{text}.to(tl.int64)" if text.isidentifier() else f"({text}).to(tl.int64)"
+            return f"tl.cast({self._symbol(symbol)}, tl.int64)"
 
         expr = expr_of(value)
         text = ScalarPrinter(widened, on_device=True).doprint(expr)
@@ -274,17 +278,32 @@ class Kernel:
 
     def whole_axis(self, length: Any) -> tuple[Expression, Expression | None]:
         """The indices of an axis that is not tiled, and which of them are inside of it."""
-        size = self.size_text(length)
-        index = Expression(f"tl.arange(0, {size})", torch.int32, (length,))
-        if self.index_dtype is not torch.int32:
-            index = ex.cast(index, self.index_dtype)
+        key = expr_of(length)
+        if key not in self._whole:
+            self._whole[key] = self._emit_whole_axis(length)
+        return self._whole[key]
+
+    def _emit_whole_axis(self, length: Any) -> tuple[Expression, Expression | None]:
         known = known_int(length)
-        if known is not None and _next_power_of_2(known) == known:
-            return index, None
-        origins = self.program.symbols.origins_in(length)
-        if known is None and all(isinstance(o, BlockSymbol) for o in origins):
-            return index, None
-        return index, ex.infix("<", index, self.number(length), ex.COMPARE, torch.bool)
+        author = self.host_numbers.get((expr_of(length), int))
+        base = author if author is not None and author.isidentifier() else "axis"
+        index = self.names.fresh(f"{base}_index" if known is None else f"index_{known}")
+        dtype = self.index_dtype
+        text = f"tl.arange(0, {self.size_text(length)})"
+        self.head.line(f"{index} = {text}{'.to(tl.int64)' if self.wide_index else ''}")
+        row = Expression(index, dtype, (length,))
+        blocks = all(isinstance(o, BlockSymbol) for o in self.program.symbols.origins_in(length))
+        if blocks and (known is None or _next_power_of_2(known) == known):
+            return row, None
+        mask = self.names.fresh(f"{base}_mask" if known is None else f"mask_{known}")
+        self.head.line(f"{mask} = {index} < {self.number(length).text}")
+        return row, Expression(mask, torch.bool, (length,))
+
+    def position(self, size: Any) -> Expression:
+        """The positions in one dimension of a block: 0, 1, ... whatever the tile."""
+        if self._axis_of(size) is None:
+            return self.whole_axis(size)[0]
+        return Expression(f"tl.arange(0, {self.size_text(size)})", torch.int32, (size,))
 
     def length(self, size: Any) -> Expression:
         """The number of real elements of a dimension; less than the block's in the last tile."""

@@ -8,6 +8,7 @@ import torch
 
 from helion import exc
 from helion.codegen import expression as ex
+from helion.codegen import matmul as matmul_codegen
 from helion.codegen import reductions
 from helion.codegen.expression import Expression
 from helion.codegen.control import lower_for, lower_if
@@ -16,7 +17,7 @@ from helion.codegen.pointwise import POINTWISE
 from helion.ir.control import for_loop, getitem, if_else
 from helion.ir.graph import Node, facts, value_of
 from helion.ir.symbols import is_number, known_int
-from helion.language import creation, memory, tiles
+from helion.language import creation, matmul, memory, tiles
 from helion.language._op import Op
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def lower_graph(kernel: LoweringContext, graph: torch.fx.Graph) -> list[Any]:
         if node.op != "call_function":
             continue
         span = facts(node).span
-        if kernel.origin_lines and span is not None and (span.filename, span.line) != line:
+        if span is not None and (span.filename, span.line) != line:
             line = (span.filename, span.line)
             kernel.origin(span)
         if node.target is for_loop:
@@ -222,8 +223,7 @@ def _full(kernel: LoweringContext, node: Node) -> Expression:
 
 def _arange(kernel: LoweringContext, node: Node) -> Expression:
     begin, length, step, dtype = node.args
-    value = Expression(f"tl.arange(0, {kernel.size_text(length)})", torch.int32, (length,))
-    value = ex.cast(value, dtype)  # pyright: ignore[reportArgumentType]
+    value = ex.cast(kernel.whole_axis(length)[0], dtype)  # pyright: ignore[reportArgumentType]
     if known_int(step) != 1:
         value = ex.infix("*", value, kernel.number(step), ex.PRODUCT, value.dtype)
     if known_int(begin) != 0:
@@ -249,7 +249,7 @@ def _store(kernel: LoweringContext, node: Node) -> None:
     stored = _stored(kernel, value, where.pointer, target.fake.dtype)  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
     mask = [] if where.mask is None else [where.mask.text]
     line = f"tl.store({', '.join([where.pointer.text, stored.text, *mask])})"
-    if len(line) > _LONGEST_LINE:
+    if len(line) > _LONGEST_LINE and not stored.text.isidentifier():
         name = kernel.names.fresh("value")
         kernel.body.line(f"{name} = {stored.text}")
         line = f"tl.store({', '.join([where.pointer.text, name, *mask])})"
@@ -311,6 +311,11 @@ _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
     prims.var.default: reductions.variance,
     aten.argmax.default: reductions.argument_of_extreme,
     aten.argmin.default: reductions.argument_of_extreme,
+    matmul.dot: matmul_codegen.dot,
+    aten.mm.default: matmul_codegen.matmul,
+    aten.bmm.default: matmul_codegen.matmul,
+    aten.addmm.default: matmul_codegen.addmm,
+    aten.baddbmm.default: matmul_codegen.addmm,
     aten.max.dim: _pair,
     aten.min.dim: _pair,
 }

@@ -28,6 +28,7 @@ class Options:
     index_dtype: torch.dtype
     origin_lines: bool = True
     keep_narrowing: bool = False
+    dot_precision: str = "tf32"
 
 
 def generate(
@@ -51,9 +52,10 @@ def generate(
     device = program.device.map_graphs(lambda g: run_passes(g, options.keep_narrowing))
     blocks = {b: config["block_sizes"][b.position] for b in device.blocks if b.position is not None}
     kernel = LoweringContext(device, blocks, program.host_numbers, options.index_dtype, names)
+    kernel.dot_precision = options.dot_precision
     kernel.origin_lines = options.origin_lines
     kernel.arguments = [a.arg for a in program.source.tree.args.args]
-    grids = _emit_loops(kernel, config, options)
+    grids = _emit_loops(kernel, config)
     parameters = kernel.ordered_parameters(kernel.arguments)
     launch = _launch(kernel, parameters, name, config, grids, blocks)
     host = HostWriter(program, module, launch)
@@ -74,55 +76,46 @@ def generate(
     )
 
 
-def _emit_loops(
-    kernel: LoweringContext, config: Mapping[str, Any], options: Options
-) -> list[str]:
+def _emit_loops(kernel: LoweringContext, config: Mapping[str, Any]) -> list[str]:
     """Emit every top-level loop; returns the number of programs of each, as host text."""
     loops = kernel.program.loops
-    grids = [grid_text(kernel, loop.axes) for loop in loops]
-    several = len(loops) > 1
-    pid = "tl.program_id(0)"
     root = kernel.body
-    if several or len(loops[0].axes) > 1:
+    root.attach(kernel.head, 0)
+    grids = [grid_text(kernel, loop.axes) for loop in loops]
+    pid = "tl.program_id(0)"
+    if len(loops) > 1 or len(loops[0].axes) > 1:
         pid = kernel.names.fresh("pid")
         root.line(f"{pid} = tl.program_id(0)")
-    for i, (loop, choice) in enumerate(
-        zip(loops, choices(config, [p.axes for p in loops]), strict=True)
-    ):
-        body = root
-        if several:
-            body, pid = _branch(kernel, root, grids, i, pid)
-        if options.origin_lines:
-            kernel.body = body
-            kernel.origin(loop.span)
-        emit_program_ids(kernel, loop.axes, choice, pid, head := body.block())
-        del head
+    parts = [(root, pid)] if len(loops) == 1 else _branches(kernel, root, grids, pid)
+    chosen = choices(config, [loop.axes for loop in loops])
+    for loop, choice, (body, own_pid) in zip(loops, chosen, parts, strict=True):
+        kernel.body = body
+        kernel.origin(loop.span)
+        emit_program_ids(kernel, loop.axes, choice, own_pid, body.block())
         kernel.body = body.block()
         lower_graph(kernel, loop.graph)
     kernel.body = root
     return grids
 
 
-def _branch(
-    kernel: LoweringContext, root: Block, grids: list[str], i: int, pid: str
-) -> tuple[Block, str]:
-    """The part of the program ids that works on loop `i`: they are numbered one after the other."""
-    if i == 0:
-        kernel.loop_pid = pid
-    before = [kernel.parameter("_PROGRAMS", g) for g in grids[: i + 1]]
-    first = " - ".join([kernel.loop_pid, *before[:i]])
-    if i == 0:
-        root.line(f"if {kernel.loop_pid} < {before[0]}:")
-    elif i < len(grids) - 1:
-        root.line(f"elif {first} < {before[i]}:")
-    else:
-        root.line("else:")
-    body = root.block(1)
-    if i > 0:
-        name = kernel.names.fresh("pid")
-        body.line(f"{name} = {first}")
-        return body, name
-    return body, kernel.loop_pid
+def _branches(
+    kernel: LoweringContext, root: Block, grids: list[str], pid: str
+) -> list[tuple[Block, str]]:
+    """A branch for each loop: its programs are numbered after those of the loops before it."""
+    counts = [kernel.parameter("_PROGRAMS", grid) for grid in grids[:-1]]
+    parts: list[tuple[Block, str]] = []
+    for i in range(len(grids)):
+        first = " - ".join([pid, *counts[:i]])
+        if i == len(grids) - 1:
+            root.line("else:")
+        else:
+            root.line(f"{'elif' if i else 'if'} {first} < {counts[i]}:")
+        body = root.block(1)
+        name = pid if i == 0 else kernel.names.fresh("pid")
+        if i > 0:
+            body.line(f"{name} = {first}")
+        parts.append((body, name))
+    return parts
 
 
 def _launch(

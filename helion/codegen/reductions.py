@@ -141,8 +141,7 @@ def _with_index(
     dtype = kernel.dtype_of(source)
     identity = _smallest(dtype) if name == "max" else _largest(dtype)
     value = masked(kernel, source, [dim], identity)
-    size = kernel.size_text(sizes[dim])
-    row = Expression(f"tl.arange(0, {size})", torch.int32, (sizes[dim],))
+    row = kernel.position(sizes[dim])
     index = kernel.broadcast(kernel.place(row, 1, dim, len(sizes)), sizes)
     best, place = (kernel.names.fresh(w) for w in (name, f"{name}_index"))
     kernel.body.line(

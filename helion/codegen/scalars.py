@@ -72,7 +72,7 @@ class ScalarPrinter(StrPrinter):
 
     def _print_ToFloat(self, expr: Any) -> str:
         inner = self._print(expr.args[0])
-        return f"({inner}).to(tl.float32)" if self._on_device else f"float({inner})"
+        return f"tl.cast({inner}, tl.float32)" if self._on_device else f"float({inner})"
 
     def _print_Min(self, expr: Any) -> str:
         return self._fold("tl.minimum" if self._on_device else "min", expr.args)

@@ -129,12 +129,13 @@ class Compilation:
             strides[d] = strides[d + 1] * sizes[d + 1]
         return strides
 
-    def number_tensor(self, value: Any) -> torch.Tensor:
-        """A number as a 0-d device tensor: int32 or int64, float32, bool."""
-        kind = kind_of(value)
-        dtype = {bool: torch.bool, int: self.options.index_dtype, float: torch.float32}[kind]
-        if isinstance(value, int) and not isinstance(value, bool) and not -(2**31) <= value < 2**31:
-            dtype = torch.int64
+    def number_tensor(self, value: Any, dtype: torch.dtype | None = None) -> torch.Tensor:
+        """A number as a 0-d device tensor: int32 or int64, float32 or bool if not said."""
+        if dtype is None:
+            kind = kind_of(value)
+            dtype = {bool: torch.bool, int: self.options.index_dtype, float: torch.float32}[kind]
+            if kind is int and isinstance(value, int) and not -(2**31) <= value < 2**31:
+                dtype = torch.int64
         with self.symbols.fake_mode:
             result = torch.empty([], dtype=dtype, device=self.device)
         self.recorder.record(

@@ -16,7 +16,7 @@ from helion.frontend.context import CallContext
 from helion.frontend.scope import Scope
 from helion.frontend.source import parse
 from helion.frontend.statements import ReturnValue, Runner
-from helion.ir.symbols import SYMBOLIC, is_number
+from helion.ir.symbols import SYMBOLIC, is_number, kind_of
 from helion.ir.tiles import HostTensor, TileAxis, TileItem
 from helion.language import memory, subscript, tiles
 from helion.language._op import Op
@@ -134,6 +134,8 @@ class DeviceEvaluator(Runner):
             return self.call_op(function, args, kwargs, node)
         if function in _TILE_SUMS and isinstance(args[0], (TileAxis, TileItem)):
             return self._shift(args[0], args[1], _TILE_SUMS[function], node)
+        if function is torch.tensor and is_number(args[0]):
+            return self.number_tensor(args[0], **kwargs)
         if is_authors(function):
             return self.call_function(function, args, kwargs, node)
         leaves = tree_flatten((args, kwargs))[0]
@@ -207,6 +209,13 @@ class DeviceEvaluator(Runner):
     def context(self, node: ast.AST, op: Op | None = None) -> CallContext:
         """What the type rule of one call may ask."""
         return CallContext(self.compilation, self.source, node, op)
+
+    def number_tensor(self, value: Any, dtype: torch.dtype | None = None, device: Any = None) -> Any:
+        """`torch.tensor(number)`."""
+        del device
+        kind = kind_of(value)
+        default = {bool: torch.bool, int: torch.int64, float: torch.float32}[kind]
+        return self.compilation.number_tensor(value, dtype or default)
 
     def as_tensor(self, value: Any) -> torch.Tensor:
         """A number as a 0-d device tensor."""

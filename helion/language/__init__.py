@@ -4,6 +4,7 @@ from helion.ir.tiles import TileAxis as Tile
 from helion.language.constants import constexpr, specialize
 from helion.language.creation import arange, full, zeros
 from helion.language.loops import grid, register_block_size, static_range, tile
+from helion.language.matmul import dot
 from helion.language.memory import load, store
 from helion.language.random import rand
 from helion.language.tiles import (
@@ -19,6 +20,7 @@ __all__ = [
     "Tile",
     "arange",
     "constexpr",
+    "dot",
     "full",
     "grid",
     "load",

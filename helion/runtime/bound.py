@@ -137,7 +137,10 @@ class BoundKernel:
     def _generate(self, config: Config, origin_lines: bool | None = None) -> str:
         if origin_lines is None:
             origin_lines = self.settings.output_origin_lines
-        options = codegen.Options(self.index_dtype, origin_lines, self.settings.keep_narrowing)
+        settings = self.settings
+        options = codegen.Options(
+            self.index_dtype, origin_lines, settings.keep_narrowing, settings.dot_precision
+        )
         fn = self.kernel.fn
         return codegen.generate(self.program, fn.__globals__, fn.__module__, config, options)
 

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helion import exc
-from helion.ir.symbols import expr_of, is_number, known_int
+from helion.ir.control import Region
+from helion.ir.graph import value_of
+from helion.ir.symbols import BlockSymbol, expr_of, is_number, known_int
 from helion.ir.tiles import HostTensor
-from helion.language import memory, random
+from helion.language import matmul, memory, random
+from helion.language.matmul import MINIMUM_BLOCK
 from helion.runtime.config import (
     DEFAULTS,
     IGNORED_KEYS,
@@ -22,14 +25,20 @@ from helion.runtime.config import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Iterator, MutableMapping
 
     from helion.frontend.program import TypedProgram
+    from helion.ir.graph import DeviceProgram
     from helion.ir.symbols import Origin
+    from helion.ir.tiles import BlockSize
 
 # Triton's interpreter runs NumPy on whole blocks: few large ones are a hundred times faster.
 _INTERPRETER_TILE = 1 << 17
 _LARGEST_TILE = 1 << 20
+PRODUCTS = frozenset(
+    {matmul.dot, torch.ops.aten.mm.default, torch.ops.aten.bmm.default}
+    | {torch.ops.aten.addmm.default, torch.ops.aten.baddbmm.default}
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,9 +64,12 @@ class ConfigSpec:
     ) -> None:
         self._program = program
         self._interpreted = interpreted
+        minimums = dot_blocks(program.device)
         self.block_sizes = [
-            self._block_spec(b.extent, b.minimum, actual) for b in program.device.blocks
+            self._block_spec(b.extent, MINIMUM_BLOCK if b in minimums else b.minimum, actual)
+            for b in program.device.blocks
         ]
+        self._row = whole_elements(program.device)
         self.loop_ranks = [len(p.axes) for p in program.device.loops if len(p.axes) > 1]
         self.allowed_pid_types = ("flat",)
         self.user_defined_tunables: dict[str, Any] = {}
@@ -76,6 +88,7 @@ class ConfigSpec:
         if not self.block_sizes:
             return Config(num_warps=4)
         budget = _INTERPRETER_TILE if self._interpreted else self._gpu_tile()
+        budget = max(1, budget // self._row)
         sizes = [0] * len(self.block_sizes)
         # The last axis is the contiguous one: it gets what it can use, the others share the rest.
         for i in reversed(range(len(sizes))):
@@ -83,20 +96,15 @@ class ConfigSpec:
             wanted = min(_next_power_of_2(spec.size_hint), spec.max_size, max(budget, 1))
             sizes[i] = max(wanted, spec.min_size)
             budget //= sizes[i]
-        return Config(block_sizes=sizes, num_warps=self._warps(math.prod(sizes)))
+        return Config(block_sizes=sizes, num_warps=self._warps(math.prod(sizes) * self._row))
 
     def _gpu_tile(self) -> int:
         """Elements a program works on: each thread moves 16 bytes of the narrowest tensor, twice."""
-        widths = [
-            target.fake.dtype.itemsize
-            for loop in self._program.device.loops
-            for node in loop.graph.nodes
-            if node.target in (memory.load, memory.store)
-            for target in node.args[:1]
-            if isinstance(target, HostTensor)
-        ]
+        nodes = list(_nodes(self._program.device))
+        accesses = [n.args[0] for n in nodes if n.target in (memory.load, memory.store)]
+        widths = [t.fake.dtype.itemsize for t in accesses if isinstance(t, HostTensor)]
         narrow = min(widths, default=4)
-        draws = any(n.target is random.rand for p in self._program.device.loops for n in p.graph.nodes)
+        draws = any(n.target is random.rand for n in nodes)
         # Philox needs many registers: more elements in a thread would spill or idle.
         return 1024 if draws else max(1024, min(4096, 128 * 2 * 16 // narrow))
 
@@ -185,6 +193,48 @@ class ConfigSpec:
         if config["pid_type"] not in self.allowed_pid_types:
             detail = f"pid_type is one of {list(self.allowed_pid_types)}, not {config['pid_type']!r}"
             raise exc.InvalidConfig(detail=detail)
+
+
+def _nodes(program: DeviceProgram) -> Iterator[torch.fx.Node]:
+    """Every node, those in regions included."""
+
+    def walk(graph: torch.fx.Graph) -> Iterator[torch.fx.Node]:
+        for node in graph.nodes:
+            yield node
+            for region in (a for a in node.args if isinstance(a, Region)):
+                yield from walk(region.graph)
+
+    for loop in program.loops:
+        yield from walk(loop.graph)
+
+
+def dot_blocks(program: DeviceProgram) -> set[BlockSize]:
+    """The block sizes that are rows, columns or terms of a matrix product."""
+    found: set[BlockSize] = set()
+    for node in _nodes(program):
+        if node.target in PRODUCTS:
+            values = [value_of(a) for a in node.all_input_nodes]
+            origins = [program.symbols.origin(s) for v in values for s in v.shape[-2:]]
+            found |= {o.block for o in origins if isinstance(o, BlockSymbol)}
+    return found
+
+
+def whole_elements(program: DeviceProgram) -> int:
+    """The number of elements that each index of the tiles brings along: whole axes, padded."""
+    largest = 1
+    for node in _nodes(program):
+        value = value_of(node) if node.op == "call_function" else None
+        if isinstance(value, torch.Tensor):
+            sizes = [known_int(s) for s in value.shape]
+            symbolic = [
+                s
+                for s in value.shape
+                if known_int(s) is None
+                and not any(isinstance(o, BlockSymbol) for o in program.symbols.origins_in(s))
+            ]
+            known = math.prod(_next_power_of_2(s) for s in sizes if s is not None)
+            largest = max(largest, known * 1024 ** len(symbolic))
+    return largest
 
 
 def _evaluate(program: TypedProgram, value: Any, actual: dict[Origin, int]) -> int:

@@ -16,9 +16,8 @@ import dataclasses
 import functools
 import operator
 import re
-from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -26,6 +25,9 @@ import triton
 import triton.language as tl
 from triton.runtime import interpreter as _triton
 from triton.runtime.jit import _normalize_ty
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["install", "unsupported"]
 
@@ -100,7 +102,9 @@ def _narrow(values: Array, dtype: tl.dtype, toward_zero: bool = False) -> Array:
             # The GPU's conversion saturates (`cvt.rn.satfinite`); torch's makes NaN or infinity.
             limit = torch.finfo(_BITS[dtype]).max
             short = np.clip(short, -limit, limit)
-        bits = _torch(short).to(_BITS[dtype]).view(getattr(torch, f"uint{dtype.primitive_bitwidth}"))
+        bits = (
+            _torch(short).to(_BITS[dtype]).view(getattr(torch, f"uint{dtype.primitive_bitwidth}"))
+        )
         data = bits.numpy()
     if toward_zero:
         beyond = np.abs(_widen(data, dtype).astype(np.float64)) > np.abs(values)
@@ -242,6 +246,8 @@ class _Builder(_triton.InterpreterBuilder):
     ) -> Handle:
         dtype = ret_type.scalar
         function = _libdevice_function(symbol)
+        if function is None:
+            raise NotImplementedError(f"Triton's interpreter has no libdevice function `{symbol}`")
         data = function(*(arg.data for arg in args))
         return _handle(data.astype(_triton._get_np_dtype(dtype), copy=False), dtype)
 
@@ -325,13 +331,17 @@ class _Columns:
             return _block(data, dtype)
         return tl.tensor(_handle(data.reshape(1), dtype), dtype)
 
-    def combine(self, left: Sequence[Array], right: Sequence[Array], like: Sequence[Any]) -> list[Array]:
+    def combine(
+        self, left: Sequence[Array], right: Sequence[Array], like: Sequence[Any]
+    ) -> list[Array]:
         """`combine_fn` on whole arrays at once."""
         dtypes = [arg.dtype for arg in like] * 2
         result = self.combine_fn(*map(_block, (*left, *right), dtypes))
         result = result if isinstance(result, tuple) else (result,)
         semantic = _triton.interpreter_semantic
-        casts = [semantic.cast(semantic.to_tensor(r), d) for r, d in zip(result, dtypes, strict=False)]
+        casts = [
+            semantic.cast(semantic.to_tensor(r), d) for r, d in zip(result, dtypes, strict=False)
+        ]
         return [np.broadcast_to(c.handle.data, left[0].shape) for c in casts]
 
 
@@ -391,7 +401,9 @@ class _Scan(_Columns, _triton.ScanOps):
         while reach < len(arrays[0]):
             before = [np.roll(array, reach, axis=0) for array in arrays]
             after = self.combine(before, arrays, input)
-            arrays = [np.concatenate([a[:reach], b[reach:]]) for a, b in zip(arrays, after, strict=True)]
+            arrays = [
+                np.concatenate([a[:reach], b[reach:]]) for a, b in zip(arrays, after, strict=True)
+            ]
             reach *= 2
         arrays = [np.moveaxis(array, 0, self.axis) for array in arrays]
         return [self.to_tensor(array, arg.dtype) for array, arg in zip(arrays, input, strict=True)]
@@ -404,19 +416,24 @@ def _block(data: Array, dtype: tl.dtype) -> Any:
 # -- arguments, loops and conditions -------------------------------------------------------------
 
 
+def _fits(value: int, dtype: tl.dtype) -> bool:
+    return -1 <= value >> (dtype.primitive_bitwidth - 1) <= 0
+
+
 def _scalar(value: float, dtype: tl.dtype) -> Any:
     """A Python number as a scalar of the kernel."""
     if dtype.is_floating():
         data = _narrow(np.array([value], np.float64), dtype)
-    elif isinstance(value, float):
+    elif not isinstance(value, int):
         raise TypeError(f"a kernel argument declared {dtype} got the float {value!r}")
     elif dtype == tl.int1:
         data = np.array([bool(value)])
+    elif dtype.is_int_signed() and not _fits(value, dtype):
+        raise OverflowError(f"a kernel argument of type {dtype} cannot hold {value}")
     else:
-        bits = dtype.primitive_bitwidth
-        if dtype.is_int_signed() and not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
-            raise OverflowError(f"a kernel argument of type {dtype} cannot hold {value}")
-        data = np.array([value % 2**bits], np.uint64).astype(_triton._get_np_dtype(dtype))
+        data = np.array([value % 2**dtype.primitive_bitwidth], np.uint64).astype(
+            _triton._get_np_dtype(dtype)
+        )
     return tl.tensor(_handle(data, dtype), dtype)
 
 
@@ -428,7 +445,7 @@ def _argument(arg: Any) -> Any:
     if isinstance(arg, bool):
         return _scalar(arg, tl.int1)
     if isinstance(arg, int):
-        fits = [d for d in (tl.int32, tl.int64) if -(2 ** (d.primitive_bitwidth - 1)) <= arg < 2 ** (d.primitive_bitwidth - 1)]
+        fits = [d for d in (tl.int32, tl.int64) if _fits(arg, d)]
         if not fits and not 0 <= arg < 2**64:
             raise OverflowError(f"a kernel argument cannot hold {arg}")
         return _scalar(arg, (fits or [tl.uint64])[0])
@@ -441,7 +458,10 @@ class _Grid(_triton.GridExecutor):
     def _init_args_hst(self, args_dev: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         args, named = super()._init_args_hst(args_dev, kwargs)
         # Where annotations are strings, a string that was written as one has quotes of its own.
-        notes = {n: a.strip("'\"") if isinstance(a, str) else a for n, a in self.fn.__annotations__.items()}
+        notes = {
+            n: a.strip("'\"") if isinstance(a, str) else a
+            for n, a in self.fn.__annotations__.items()
+        }
         types = {name: _SCALARS.get(_normalize_ty(note)) for name, note in notes.items()}
 
         def declared(name: str, arg: Any) -> Any:
@@ -494,11 +514,11 @@ def _not(value: Any) -> Any:
 
 
 def _logical(every: bool, first: Any, *rest: Function) -> Any:
-    """`and` (`every`) or `or`; blocks are joined element by element."""
+    """`and` (`every`) or `or`: scalars and blocks of the kernel are joined, never skipped."""
     semantic = _triton.interpreter_semantic
     join = semantic.logical_and if every else semantic.logical_or
     for later in rest:
-        if isinstance(first, tl.tensor) and first.handle.data.size != 1:
+        if isinstance(first, tl.tensor):
             first = join(first, semantic.to_tensor(later()))
         elif bool(first) != every:
             return first
@@ -522,7 +542,7 @@ class _Transformer(_triton.ASTTransformer):
         node.test = _call("_condition", node.test)
         return node
 
-    visit_If = visit_While = visit_IfExp = _guard  # noqa: N815
+    visit_If = visit_While = visit_IfExp = _guard
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
@@ -539,7 +559,11 @@ class _Transformer(_triton.ASTTransformer):
     def visit_For(self, node: ast.For) -> ast.AST:
         self.generic_visit(node)
         loop = node.iter
-        if isinstance(loop, ast.Call) and isinstance(loop.func, ast.Name) and loop.func.id == "range":
+        if (
+            isinstance(loop, ast.Call)
+            and isinstance(loop.func, ast.Name)
+            and loop.func.id == "range"
+        ):
             loop.func.id = _NAME.format("_range")
         return node
 
@@ -581,22 +605,6 @@ def _tgamma(x: Array) -> Array:
     return np.where(pole, np.nan, np.where(odd | ((x == 0) & np.signbit(x)), -size, size))
 
 
-def _half_turns(function: Function) -> Function:
-    """`function(pi * x)`, exact at the multiples of a half."""
-
-    def of(x: Array) -> Array:
-        turn = np.fmod(x, 2)
-        quarter = np.rint(2 * turn)
-        return function(turn - quarter / 2, quarter)
-
-    return of
-
-
-def _sinpi(rest: Array, quarter: Array) -> Array:
-    sine, cosine = np.sin(np.pi * rest), np.cos(np.pi * rest)
-    return np.choose(quarter.astype(np.int64) % 4, [sine, cosine, -sine, -cosine])
-
-
 def _exponent(x: Array) -> Array:
     """floor(log2(abs(x))) as a float."""
     found = np.frexp(x)[1] - 1.0
@@ -614,8 +622,10 @@ def _unsigned(x: Array) -> Array:
 
 
 def _bit_length(x: Array) -> Array:
-    high, low = (np.frexp(w.astype(np.float64))[1] for w in (x >> (x.itemsize * 4), x & (2 ** (x.itemsize * 4) - 1)))
-    return np.where(high > 0, high + x.itemsize * 4, low)
+    half = 4 * x.itemsize
+    # A half fits into the significand of a float64, whose exponent then is the answer.
+    high, low = (np.frexp(w.astype(np.float64))[1] for w in (x >> half, x & (1 << half) - 1))
+    return np.where(high > 0, high + half, low)
 
 
 def _popc(x: Array) -> Array:
@@ -642,7 +652,8 @@ _LIBDEVICE: dict[str, Function] = {
     "atan": np.arctan, "atan2": np.arctan2, "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil,
     "copysign": np.copysign, "cos": np.cos, "cosh": np.cosh, "exp": np.exp, "exp2": np.exp2,
     "expm1": np.expm1, "fabs": np.abs, "finite": np.isfinite, "floor": np.floor, "fmod": np.fmod,
-    "hypot": np.hypot, "isfinite": np.isfinite, "isinf": np.isinf, "isnan": np.isnan, "llabs": np.abs,
+    "hypot": np.hypot, "isfinite": np.isfinite, "isinf": np.isinf, "isnan": np.isnan,
+    "llabs": np.abs,
     "ldexp": lambda x, n: np.ldexp(x, n.astype(np.int32)), "log": np.log, "log10": np.log10,
     "log1p": np.log1p, "log2": np.log2, "logb": _exponent, "nearbyint": np.rint, "pow": np.power,
     "powi": np.power, "remainder": _remainder, "rint": np.rint, "round": _round, "ilogb": _ilogb,
@@ -651,11 +662,12 @@ _LIBDEVICE: dict[str, Function] = {
     "exp10": lambda x: np.power(10.0, x), "rsqrt": lambda x: 1 / np.sqrt(x),
     "rcbrt": lambda x: 1 / np.cbrt(x), "rhypot": lambda x, y: 1 / np.hypot(x, y),
     "fdividef": np.divide, "fdim": lambda x, y: np.where(x <= y, 0.0, x - y),
-    "saturate": lambda x: np.fmin(np.fmax(x, 0.0), 1.0), "scalbn": lambda x, n: np.ldexp(x, n.astype(np.int32)),
-    "sinpi": _half_turns(_sinpi), "cospi": _half_turns(lambda rest, quarter: _sinpi(rest, quarter + 1)),
+    "saturate": lambda x: np.fmin(np.fmax(x, 0.0), 1.0),
+    "scalbn": lambda x, n: np.ldexp(x, n.astype(np.int32)),
     "llrint": lambda x: _to_integer(np.rint(x), np.dtype(np.int64)),
     "llround": lambda x: _to_integer(_round(x), np.dtype(np.int64)),
-    "cyl_bessel_i0": _through_torch(torch.special.i0), "cyl_bessel_i1": _through_torch(torch.special.i1),
+    "cyl_bessel_i0": _through_torch(torch.special.i0),
+    "cyl_bessel_i1": _through_torch(torch.special.i1),
     "j0": _through_torch(torch.special.bessel_j0), "j1": _through_torch(torch.special.bessel_j1),
     "y0": _through_torch(torch.special.bessel_y0), "y1": _through_torch(torch.special.bessel_y1),
     "erf": _through_torch(torch.erf), "erfc": _through_torch(torch.erfc),
@@ -673,21 +685,20 @@ _OWN_TYPE: dict[str, Function] = {
 }  # fmt: skip
 
 
-def _libdevice_function(symbol: str) -> Function:
+def _libdevice_function(symbol: str) -> Function | None:
     """What `__nv_NAME` computes, on arrays."""
     name = symbol.removeprefix("__nv_").removeprefix("fast_")
-    stem = re.sub(r"(ll|[fd])$", "", name)
-    for known in (name, stem):
+    for known in (name, re.sub(r"(ll|[fd])$", "", name)):
         if known in _OWN_TYPE:
             return _OWN_TYPE[known]
-        if known in _LIBDEVICE:
-            function = _LIBDEVICE[known]
+        if function := _LIBDEVICE.get(known):
             return lambda *args: function(*(arg.astype(np.float64) for arg in args))
-    raise NotImplementedError(f"Triton's interpreter has no libdevice function `{symbol}`")
+    return None
 
 
 # -- installation --------------------------------------------------------------------------------
 
+_HAS_DOT_SCALED = hasattr(_triton.InterpreterBuilder, "create_dot_scaled")
 _REDUCE_KINDS: dict[str, Function] = {
     "ADD": np.add, "MIN": np.fmin, "MAX": np.fmax,
     "AND": np.bitwise_and, "OR": np.bitwise_or, "XOR": np.bitwise_xor,
@@ -701,17 +712,20 @@ def unsupported(feature: str) -> str | None:
         feature: a name of `triton.language`, such as `dot_scaled`, or `libdevice.NAME`.
 
     Returns:
-        A sentence for a log or an error. None for everything else, and where the interpreter is off.
+        A sentence for a log or an error; None for everything else, and where it is off.
     """
     if not triton.knobs.runtime.interpret:
         return None
-    where = f"Triton {triton.__version__}'s interpreter"
-    if feature in ("inline_asm_elementwise", "map_elementwise", "float8e4b15"):
-        return f"{where} has no {feature}"
-    if feature == "dot_scaled" and not hasattr(_triton.InterpreterBuilder, "create_dot_scaled"):
-        return f"{where} has no dot_scaled"
-    if feature == "make_block_ptr" and not hasattr(_triton, "BlockPointerHandle"):
-        return f"Triton {triton.__version__} has no block pointers"
+    missing = {
+        "dot_scaled": not _HAS_DOT_SCALED,
+        "make_block_ptr": not hasattr(_triton, "BlockPointerHandle"),
+        "inline_asm_elementwise": True,
+        "map_elementwise": True,
+        "float8e4b15": True,
+    }
+    scope, _, name = feature.rpartition(".")
+    if missing.get(feature, scope == "libdevice" and _libdevice_function(name) is None):
+        return f"the interpreter of Triton {triton.__version__} has no {feature}"
     return None
 
 
