@@ -76,7 +76,9 @@ def numbers(dtype):
     bits = np.arange(2 ** (1 + exponent_bits + fraction_bits))
     exponent = bits >> fraction_bits & (1 << exponent_bits) - 1
     fraction = (bits & (1 << fraction_bits) - 1) / (1 << fraction_bits)
-    size = np.ldexp((exponent > 0) + fraction, np.maximum(exponent, 1) - (1 << exponent_bits - 1) + 1)
+    size = np.ldexp(
+        (exponent > 0) + fraction, np.maximum(exponent, 1) - (1 << exponent_bits - 1) + 1
+    )
     if dtype == E4M3:
         size[exponent * 8 + fraction * 8 == 127] = np.nan
     else:
@@ -108,7 +110,9 @@ def samples(dtype, source):
     table = numbers(dtype)
     table = np.unique(table[np.isfinite(table)])
     if len(table) > 5000:
-        table = np.unique(np.concatenate([table[:600], table[::37], table[-600:], table[31000:34000]]))
+        table = np.unique(
+            np.concatenate([table[:600], table[::37], table[-600:], table[31000:34000]])
+        )
     points = np.concatenate([table, (table[1:] + table[:-1]) / 2, table * 1.5, table * 4])
     points = np.concatenate([points, [0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e-30, 1e-45]])
     exact = torch.from_numpy(points).to(source)
@@ -142,7 +146,10 @@ def test_widening_is_exact(source):
 def test_wide_numbers_round_once():
     # By way of float32 each would land on a tie, and then on the wrong neighbour.
     x = torch.tensor([1 + 2**-8 + 2**-40, 1 + 3 * 2**-8 - 2**-40, 1 + 2**-8], dtype=F64)
-    same(apply(lambda v: v.to(tl.bfloat16), x, dtype=BF16), torch.tensor([1 + 2**-7] * 2 + [1.0], dtype=BF16))
+    same(
+        apply(lambda v: v.to(tl.bfloat16), x, dtype=BF16),
+        torch.tensor([1 + 2**-7] * 2 + [1.0], dtype=BF16),
+    )
     n = torch.tensor([2**30 + 2**22 + 1, -(2**30) - 2**22 - 1, 2**30 + 2**22], dtype=I32)
     want = torch.tensor([2**30 + 2**23, -(2**30) - 2**23, 2**30], dtype=F32).to(BF16)
     same(apply(lambda v: v.to(tl.bfloat16), n, dtype=BF16), want)
@@ -152,7 +159,12 @@ def test_wide_numbers_round_once():
 def test_rounding_toward_zero():
     x = torch.tensor([1.9999999, -1.9999999, 70000.0, -3e38, 1e-30, math.inf, math.nan])
     got = apply(lambda v: v.to(tl.float16, fp_downcast_rounding="rtz"), x, dtype=F16)
-    same(got, torch.tensor([1.9990234375, -1.9990234375, 65504, -65504, 0, math.inf, math.nan], dtype=F16))
+    same(
+        got,
+        torch.tensor(
+            [1.9990234375, -1.9990234375, 65504, -65504, 0, math.inf, math.nan], dtype=F16
+        ),
+    )
     got = apply(lambda v: v.to(tl.bfloat16, fp_downcast_rounding="rtz"), x, dtype=BF16)
     same(got[:2].float(), torch.tensor([1.9921875, -1.9921875]))
 
@@ -160,10 +172,15 @@ def test_rounding_toward_zero():
 @pytest.mark.parametrize("source", [F32, F64, BF16], ids=str)
 @pytest.mark.parametrize("target", [I8, U8, I16, I32, U32, I64, U64], ids=str)
 def test_floats_become_integers_toward_zero_and_saturate(source, target):
-    x = torch.tensor([0.0, 1.9, -1.9, -0.5, 3e4, -3e4, 1e20, -1e20, math.inf, -math.inf], dtype=source)
+    x = torch.tensor(
+        [0.0, 1.9, -1.9, -0.5, 3e4, -3e4, 1e20, -1e20, math.inf, -math.inf], dtype=source
+    )
     wide = {I8: I16, U8: U16}.get(target, target)
     low, high = torch.iinfo(wide).min, torch.iinfo(wide).max
-    want = [int(min(max(int(v) if math.isfinite(v) else math.copysign(10**30, v), low), high)) for v in x.tolist()]
+    want = [
+        int(min(max(int(v) if math.isfinite(v) else math.copysign(10**30, v), low), high))
+        for v in x.tolist()
+    ]
     bits = torch.iinfo(target).bits
     to, got = TL[target], None
     got = apply(lambda v: v.to(to), x, dtype=target)
@@ -172,7 +189,9 @@ def test_floats_become_integers_toward_zero_and_saturate(source, target):
 
 # -- arithmetic ----------------------------------------------------------------------------------
 
-VALUES = torch.tensor([1.5, -2.25, 0.0, -0.0, 3e38, 1e-30, math.inf, -math.inf, math.nan, 7, -7, 100.5])
+VALUES = torch.tensor(
+    [1.5, -2.25, 0.0, -0.0, 3e38, 1e-30, math.inf, -math.inf, math.nan, 7, -7, 100.5]
+)
 
 
 def pairs(dtype):
@@ -220,7 +239,9 @@ def test_fma_rounds_once(dtype):
     generator = torch.Generator().manual_seed(0)
     # z nearly cancels the product, so that a rounded product would be far off.
     x, y = (torch.randn(4096, generator=generator).to(dtype) for _ in range(2))
-    z = (-(x.double() * y.double()) * (1 + 2**-9 * torch.rand(4096, generator=generator).double())).to(dtype)
+    z = (
+        -(x.double() * y.double()) * (1 + 2**-9 * torch.rand(4096, generator=generator).double())
+    ).to(dtype)
     exact = x.double() * y.double() + z.double()
     same(apply(tl_fma, x, y, z), exact.to(F32).to(dtype) if dtype != F32 else exact.float())
 
@@ -271,13 +292,23 @@ def test_integers_wrap_shift_and_invert():
 @pytest.mark.parametrize("signed", [False, True], ids=["umulhi", "mulhi"])
 def test_high_half_of_a_product(dtype, signed):
     bits = torch.iinfo(dtype).bits
-    words = [0, 1, 2**bits - 1, 2 ** (bits - 1), 0xD2511F53, 0xCD9E8D57, 0x123456789ABCDEF % 2**bits]
+    words = [
+        0,
+        1,
+        2**bits - 1,
+        2 ** (bits - 1),
+        0xD2511F53,
+        0xCD9E8D57,
+        0x123456789ABCDEF % 2**bits,
+    ]
     if signed and torch.iinfo(dtype).min:
         words = [(w + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1) for w in words]
     grid = [(a, b) for a in words for b in words]
     want = [(a * b >> bits) % 2**bits for a, b in grid]
     unsigned = U32 if bits == 32 else U64
-    x, y = (torch.tensor([p[i] % 2**bits for p in grid], dtype=unsigned).view(dtype) for i in (0, 1))
+    x, y = (
+        torch.tensor([p[i] % 2**bits for p in grid], dtype=unsigned).view(dtype) for i in (0, 1)
+    )
     got = apply(libdevice.mulhi if signed else lambda a, b: tl.umulhi(a, b), x, y)
     assert [int(v) % 2**bits for v in got.tolist()] == want
 
@@ -292,11 +323,17 @@ SPECIAL = torch.tensor([0.0, -0.0, 1.0, math.inf, -math.inf, math.nan, 1e-45])
 
 
 def elementwise(function):
-    return lambda *xs: torch.tensor([function(*v) for v in zip(*(x.tolist() for x in xs), strict=True)], dtype=F64)
+    return lambda *xs: torch.tensor(
+        [function(*v) for v in zip(*(x.tolist() for x in xs), strict=True)], dtype=F64
+    )
 
 
 def cuda_round(v):
-    return math.copysign(math.floor(abs(v) + 0.5), v) if abs(v) < 2**22 and abs(v) != 0.49999997019767761 else math.trunc(v)
+    return (
+        math.copysign(math.floor(abs(v) + 0.5), v)
+        if abs(v) < 2**22 and abs(v) != 0.49999997019767761
+        else math.trunc(v)
+    )
 
 
 FUNCTIONS = {
@@ -358,11 +395,22 @@ def test_libdevice_looks_at_bits():
     wide = torch.tensor([0, 1, 2**40, -1, -(2**63)], dtype=I64)
     assert apply(libdevice.clz, wide, dtype=I32).tolist() == [64, 63, 23, 0, 0]
     assert apply(libdevice.popc, wide, dtype=I32).tolist() == [0, 1, 1, 64, 1]
-    same(apply(libdevice.nextafter, SPECIAL, SPECIAL * 0 + 2), torch.nextafter(SPECIAL, SPECIAL * 0 + 2))
+    same(
+        apply(libdevice.nextafter, SPECIAL, SPECIAL * 0 + 2),
+        torch.nextafter(SPECIAL, SPECIAL * 0 + 2),
+    )
     n = torch.tensor([0, 1, -1, 3, 4, 5, -149], dtype=I32)
     same(apply(libdevice.ldexp, SPECIAL, n), torch.ldexp(SPECIAL.double(), n).float())
     x = torch.tensor([1.0, 0.75, 1e-45, 3e38, -8.0, 0.0, math.inf])
-    assert apply(libdevice.ilogb, x, dtype=I32).tolist() == [0, -1, -149, 127, 3, -(2**31), 2**31 - 1]
+    assert apply(libdevice.ilogb, x, dtype=I32).tolist() == [
+        0,
+        -1,
+        -149,
+        127,
+        3,
+        -(2**31),
+        2**31 - 1,
+    ]
 
 
 def test_libdevice_by_its_cuda_name_and_beyond_what_it_has():
@@ -403,11 +451,16 @@ def test_reductions(dtype, axis):
     shape = (x.sum(axis)).shape
     same(on_block(lambda v: tl.sum(v, axis), x, shape), x.to(F64).sum(axis).to(dtype))
     for name, reference in (("max", torch.amax), ("min", torch.amin)):
-        same(on_block(lambda v, f=getattr(tl, name): f(v, axis).to(v.dtype), x, shape), reference(x, axis))
+        same(
+            on_block(lambda v, f=getattr(tl, name): f(v, axis).to(v.dtype), x, shape),
+            reference(x, axis),
+        )
     for name in ("argmax", "argmin"):
         got = on_block(lambda v, f=getattr(tl, name): f(v, axis), x, shape, I32)
         same(got, getattr(torch, name)(x, axis).to(I32))
-        got = on_block(lambda v, f=getattr(tl, name): f(v, axis, tie_break_left=False), x, shape, I32)
+        got = on_block(
+            lambda v, f=getattr(tl, name): f(v, axis, tie_break_left=False), x, shape, I32
+        )
         same(got, getattr(torch, name)(x, axis).to(I32))
 
 
@@ -467,7 +520,10 @@ def test_reduction_by_a_function(dtype):
     x = table(dtype)
     same(on_block(lambda v: tl.reduce(v, 1, larger_by_branch), x, (8,)), x.amax(1))
     same(on_block(lambda v: tl.reduce(v, -2, larger_by_branch), x, (32,)), x.amax(0))
-    same(on_block(lambda v: tl.reduce(v, 1, larger_by_branch, keep_dims=True), x, (8, 1)), x.amax(1, True))
+    same(
+        on_block(lambda v: tl.reduce(v, 1, larger_by_branch, keep_dims=True), x, (8, 1)),
+        x.amax(1, True),
+    )
     same(on_block(reduce_with_indices, x, (8,), I32), (x.argmax(1) * 10).to(I32))
     total = on_block(lambda v: tl.reduce(v, 0, add), x.clamp(-4, 4), (32,))
     torch.testing.assert_close(total, x.clamp(-4, 4).sum(0), rtol=1e-2, atol=1e-1)
@@ -492,7 +548,10 @@ def test_scans(dtype):
     x = table(dtype, 4, 16).clamp(-3, 3)
     wide = x.to(F64)
     same(on_block(lambda v: tl.cumsum(v, 1), x, x.shape), wide.cumsum(1).to(dtype))
-    same(on_block(lambda v: tl.cumsum(v, 0, reverse=True), x, x.shape), wide.flip(0).cumsum(0).flip(0).to(dtype))
+    same(
+        on_block(lambda v: tl.cumsum(v, 0, reverse=True), x, x.shape),
+        wide.flip(0).cumsum(0).flip(0).to(dtype),
+    )
     same(on_block(lambda v: tl.cumprod(v, 0), x, x.shape), wide.cumprod(0).to(dtype))
     for op in (add, larger_by_branch):
         got = on_block(lambda v, f=op: tl.associative_scan(v, 1, f), x, x.shape)
@@ -517,7 +576,11 @@ def join_split(v):
 @pytest.mark.parametrize("dtype", [BF16, F32, I32, E4M3], ids=str)
 def test_shapes(dtype):
     x = table(F32, 4, 16).to(dtype)
-    swapped = x.reshape(4, 8, 2)[..., [1, 0]] if dtype != E4M3 else x.view(U8).reshape(4, 8, 2)[..., [1, 0]].view(E4M3)
+    swapped = (
+        x.reshape(4, 8, 2)[..., [1, 0]]
+        if dtype != E4M3
+        else x.view(U8).reshape(4, 8, 2)[..., [1, 0]].view(E4M3)
+    )
     same(on_block(join_split, x, (4, 8, 2)).view(U8), swapped.contiguous().view(U8))
     for op in (lambda v: tl.trans(v), lambda v: v.T, lambda v: tl.permute(v, [1, 0])):
         same(on_block(op, x, (16, 4)).view(U8), x.t().contiguous().view(U8))
@@ -530,7 +593,11 @@ def test_sort_and_gather(dtype):
     x = table(dtype)
     same(on_block(lambda v: tl.sort(v, 1), x, x.shape), x.sort(1).values)
     same(on_block(lambda v: tl.sort(v, 1, descending=True), x, x.shape), x.sort(1, True).values)
-    got = on_block(lambda v: tl.gather(v, tl.broadcast_to(31 - tl.arange(0, 32)[None, :], [8, 32]), 1), x, x.shape)
+    got = on_block(
+        lambda v: tl.gather(v, tl.broadcast_to(31 - tl.arange(0, 32)[None, :], [8, 32]), 1),
+        x,
+        x.shape,
+    )
     same(got, x.flip(1))
 
 
@@ -565,7 +632,8 @@ def dot_kernel(x, y, acc, out, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr
 def test_dot(dtype, out_dtype, precision, with_acc, batch):
     generator = torch.Generator().manual_seed(2)
     x, y, acc = (
-        torch.randint(-5, 6, (batch, *shape), generator=generator).to(F32) / (1 if dtype == I8 else 8)
+        torch.randint(-5, 6, (batch, *shape), generator=generator).to(F32)
+        / (1 if dtype == I8 else 8)
         for shape in ((16, 32), (32, 16), (16, 16))
     )
     x, y, acc = x.to(dtype), y.to(dtype), acc.to(out_dtype)
@@ -579,7 +647,9 @@ def test_dot(dtype, out_dtype, precision, with_acc, batch):
 
 
 @triton.jit
-def atomic_kernel(target, where, value, before, N: tl.constexpr, LIMIT: tl.constexpr, OP: tl.constexpr):
+def atomic_kernel(
+    target, where, value, before, N: tl.constexpr, LIMIT: tl.constexpr, OP: tl.constexpr
+):
     lane = tl.arange(0, N)
     old = OP(target + tl.load(where + lane), tl.load(value + lane), mask=lane < LIMIT)
     tl.store(before + lane, old, mask=lane < LIMIT)
@@ -603,7 +673,9 @@ ATOMICS = {
 }
 
 
-@pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, (_, ds) in ATOMICS.items() for d in ds], ids=str)
+@pytest.mark.parametrize(
+    ("name", "dtype"), [(n, d) for n, (_, ds) in ATOMICS.items() for d in ds], ids=str
+)
 def test_atomics_take_lanes_in_turn(name, dtype):
     combine = ATOMICS[name][0]
     target, value = torch.arange(8).to(dtype), (torch.arange(16) * 3 % 7 + 1).to(dtype)
@@ -666,7 +738,9 @@ def test_tensor_descriptors(dtype):
     same(total, want.to(dtype))
 
 
-@pytest.mark.skipif(interpreter.unsupported("make_block_ptr") is not None, reason="this Triton has none")
+@pytest.mark.skipif(
+    interpreter.unsupported("make_block_ptr") is not None, reason="this Triton has none"
+)
 @pytest.mark.parametrize("dtype", [F32, BF16], ids=str)
 def test_block_pointers(dtype):
     @triton.jit
@@ -712,7 +786,7 @@ def test_python_ints_have_the_type_that_the_compiler_gives_them(n, bits):
 
 def test_declared_and_undeclared_argument_types():
     @triton.jit
-    def kernel(x, out, a: tl.int64, b: "i64", c: tl.float64, d: tl.float32, e, f, g: tl.bfloat16):  # noqa: F821
+    def kernel(x, out, a: tl.int64, b: i64, c: tl.float64, d: tl.float32, e, f, g: tl.bfloat16):  # noqa: F821
         tl.static_assert(a.dtype == tl.int64 and b.dtype == tl.int64 and c.dtype == tl.float64)
         tl.static_assert(e.dtype == tl.float32 and f.dtype == tl.int1 and d.dtype == tl.float32)
         tl.static_assert(g.dtype == tl.bfloat16)
@@ -757,7 +831,7 @@ def test_conditions_on_blocks():
     def kernel(x, out, FAULT: tl.constexpr, N: tl.constexpr):
         lane = tl.arange(0, N)
         v = tl.load(x + lane)
-        inside = v > -1 and not v > 1 or lane == 0
+        inside = (v > -1 and not v > 1) or lane == 0
         tl.store(out + lane, inside)
         scalar = tl.load(x)
         if scalar < 0 and N > 4:
@@ -823,11 +897,36 @@ def dropout(x, out, seed, n, p, BLOCK: tl.constexpr):
 
 
 VECTORS = [
-    ("00000000 00000000", "00000000 00000000 00000000 00000000", "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
-    ("ffffffff ffffffff", "ffffffff ffffffff ffffffff ffffffff", "408f276d 41c83b0e a20bc7c6 6d5451fd"),
-    ("a4093822 299f31d0", "243f6a88 85a308d3 13198a2e 03707344", "d16cfe09 94fdcceb 5001e420 24126ea1"),
+    (
+        "00000000 00000000",
+        "00000000 00000000 00000000 00000000",
+        "6627e8d5 e169c58d bc57ac4c 9b00dbd8",
+    ),
+    (
+        "ffffffff ffffffff",
+        "ffffffff ffffffff ffffffff ffffffff",
+        "408f276d 41c83b0e a20bc7c6 6d5451fd",
+    ),
+    (
+        "a4093822 299f31d0",
+        "243f6a88 85a308d3 13198a2e 03707344",
+        "d16cfe09 94fdcceb 5001e420 24126ea1",
+    ),
 ]
-SEEDS = [0, 1, 7, -1, 2**31 - 1, 2**31, 2**32 - 1, 2**32 + 5, -(2**31) - 1, -(2**63), 2**63, 2**64 - 1]
+SEEDS = [
+    0,
+    1,
+    7,
+    -1,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**32 + 5,
+    -(2**31) - 1,
+    -(2**63),
+    2**63,
+    2**64 - 1,
+]
 STARTS = [0, 2**31 - 8, 2**32 - 8, 2**40 + 3, -8, 2**63 - 16]
 
 
@@ -901,7 +1000,10 @@ def test_seeds_of_every_kind():
     seeds, lane = torch.arange(16) * 7 - 20, np.arange(16)
     out = torch.zeros(8, 16)
     kernel[(1,)](out, seeds, -(2**20), 16, 2**40)
-    want = [philox.rand(s, lane) for s in (-(2**20), 2**40, -3, 2**64 - 1, -20, seeds.numpy(), -(2**20) * 1000003 + 1)]
+    want = [
+        philox.rand(s, lane)
+        for s in (-(2**20), 2**40, -3, 2**64 - 1, -20, seeds.numpy(), -(2**20) * 1000003 + 1)
+    ]
     # A 32-bit offset is not sign-extended: the upper half of its counter is zero.
     want.append(philox.rand(-(2**20), (lane - 5).astype(np.uint32)))
     np.testing.assert_array_equal(out.numpy(), np.stack(want))
@@ -909,7 +1011,9 @@ def test_seeds_of_every_kind():
 
 def test_the_oracle_takes_any_integer_and_stays_below_one():
     np.testing.assert_array_equal(philox.rand(-1, -1), philox.rand(2**64 - 1, 2**64 - 1))
-    np.testing.assert_array_equal(philox.rand_full(3, 4, 5), philox.rand(3, np.arange(20)).reshape(4, 5))
+    np.testing.assert_array_equal(
+        philox.rand_full(3, 4, 5), philox.rand(3, np.arange(20)).reshape(4, 5)
+    )
     edges = philox.uniform(np.array([0, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF], np.uint32))
     assert edges.tolist() == [0.0, 1 - 2**-24, 1 - 2**-24, 0.0]
     with pytest.raises(TypeError, match="integers"):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from helion.ir.control import Region
     from helion.ir.tiles import TileAxis
 
+
 def lower_for(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any]]) -> None:
     """`for_loop`: nested `for` statements, one for each axis."""
     axes, bounds, region, carried, captured = node.args

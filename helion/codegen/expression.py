@@ -92,9 +92,7 @@ def joint_shape(args: list[Expression]) -> tuple[Any, ...]:
         if not shape:
             shape = arg.shape
         elif arg.shape:
-            shape = tuple(
-                b if _is_one(a) else a for a, b in zip(shape, arg.shape, strict=True)
-            )
+            shape = tuple(b if _is_one(a) else a for a, b in zip(shape, arg.shape, strict=True))
     return shape
 
 

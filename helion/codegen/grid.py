@@ -45,7 +45,12 @@ def count_text(kernel: LoweringContext, axis: TileAxis, host: bool) -> str:
 def grid_text(kernel: LoweringContext, axes: Sequence[TileAxis]) -> str:
     """The number of programs of a loop, computed by the host."""
     counts = [count_text(kernel, a, host=True) for a in axes]
-    return " * ".join(c if len(counts) == 1 or c.startswith("triton") or c.isidentifier() or c.isdigit() else f"({c})" for c in counts)
+    return " * ".join(
+        c
+        if len(counts) == 1 or c.startswith("triton") or c.isidentifier() or c.isdigit()
+        else f"({c})"
+        for c in counts
+    )
 
 
 def emit_program_ids(

@@ -319,7 +319,9 @@ class Kernel:
         for axis in reversed(self.axes):
             if axis.block is None:
                 continue
-            if axis.size is size or (isinstance(origin, BlockSymbol) and axis.block is origin.block):
+            if axis.size is size or (
+                isinstance(origin, BlockSymbol) and axis.block is origin.block
+            ):
                 return axis
         return None
 
@@ -330,7 +332,9 @@ class Kernel:
             inside = self.dimension_mask(size)
             if inside is not None:
                 inside = self.unsqueeze(inside, dim, len(sizes))
-                mask = inside if mask is None else ex.infix("&", mask, inside, ex.BIT_AND, torch.bool)
+                mask = (
+                    inside if mask is None else ex.infix("&", mask, inside, ex.BIT_AND, torch.bool)
+                )
         return mask
 
     def dimension_mask(self, size: Any) -> Expression | None:
@@ -370,8 +374,7 @@ class Kernel:
     def broadcast(self, value: Expression, sizes: Sequence[Any]) -> Expression:
         """The value in its full shape, where an operation needs it."""
         if len(value.shape) == len(sizes) and all(
-            known_int(s) == 1 or known_int(p) != 1
-            for p, s in zip(value.shape, sizes, strict=True)
+            known_int(s) == 1 or known_int(p) != 1 for p, s in zip(value.shape, sizes, strict=True)
         ):
             return value
         if not sizes:
@@ -379,7 +382,11 @@ class Kernel:
         shape = ", ".join(self.size_text(s) for s in sizes)
         if value.dtype is None:
             raise TypeError("a literal has no dtype to broadcast")
-        text = value.text if value.shape else f"tl.full([], {value.text}, {ex.TRITON_DTYPES[value.dtype]})"
+        text = (
+            value.text
+            if value.shape
+            else f"tl.full([], {value.text}, {ex.TRITON_DTYPES[value.dtype]})"
+        )
         return Expression(f"tl.broadcast_to({text}, [{shape}])", value.dtype, tuple(sizes))
 
     def bind(self, node: Node, value: Expression, wish: str) -> Expression:

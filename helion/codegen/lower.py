@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -10,8 +11,8 @@ from helion import exc
 from helion.codegen import expression as ex
 from helion.codegen import matmul as matmul_codegen
 from helion.codegen import reductions
-from helion.codegen.expression import Expression
 from helion.codegen.control import lower_for, lower_if
+from helion.codegen.expression import Expression
 from helion.codegen.memory import access
 from helion.codegen.pointwise import POINTWISE
 from helion.ir.control import for_loop, getitem, if_else
@@ -79,10 +80,7 @@ def _needs_name(node: Node, value: Expression) -> bool:
     uses = sum(u.all_input_nodes.count(node) for u in node.users)
     in_region = any(u.target in (for_loop, if_else) for u in node.users)
     return (
-        uses > 1
-        or in_region
-        or facts(node).name is not None
-        or len(value.text) > _LONGEST_INLINE
+        uses > 1 or in_region or facts(node).name is not None or len(value.text) > _LONGEST_INLINE
     )
 
 
@@ -155,7 +153,9 @@ def _takes_literal(node: Node) -> bool:
     others = [a for a in node.args[1:] if isinstance(a, Node)]
     if node.target is not prims.where.default:
         others = [a for a in node.args if isinstance(a, Node)]
-    return any(a.target not in (prims.scalar_tensor.default, aten.scalar_tensor.default) for a in others)
+    return any(
+        a.target not in (prims.scalar_tensor.default, aten.scalar_tensor.default) for a in others
+    )
 
 
 def _broadcast_in_dim(kernel: LoweringContext, node: Node) -> Expression:
@@ -236,7 +236,9 @@ def _load(kernel: LoweringContext, node: Node) -> Expression:
     where = access(kernel, target, items, extra)  # pyright: ignore[reportArgumentType]
     args = [where.pointer.text]
     if where.mask is not None:
-        args += [where.mask.text, "other=0"] if where.pointer.shape else [where.mask.text, "other=0"]
+        args += (
+            [where.mask.text, "other=0"] if where.pointer.shape else [where.mask.text, "other=0"]
+        )
     if eviction is not None:
         args.append(f"eviction_policy={eviction!r}")
     dtype = kernel.dtype_of(node)
@@ -256,7 +258,9 @@ def _store(kernel: LoweringContext, node: Node) -> None:
     kernel.body.line(line)
 
 
-def _stored(kernel: LoweringContext, value: Any, pointer: Expression, dtype: torch.dtype) -> Expression:
+def _stored(
+    kernel: LoweringContext, value: Any, pointer: Expression, dtype: torch.dtype
+) -> Expression:
     result = kernel.operand(value)
     if result.dtype is not None and result.dtype is not dtype:
         result = ex.cast(result, dtype)

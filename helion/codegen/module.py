@@ -143,9 +143,7 @@ def _host_value(kernel: LoweringContext, parameter: Parameter) -> str:
     return f"{function}({parameter.host})"
 
 
-def _kernel_lines(
-    kernel: LoweringContext, parameters: list[Parameter], name: str
-) -> list[str]:
+def _kernel_lines(kernel: LoweringContext, parameters: list[Parameter], name: str) -> list[str]:
     texts = [f"{p.name}: tl.constexpr" if p.constexpr else p.name for p in parameters]
     decorator = "@triton.jit"
     if kernel.seeds:

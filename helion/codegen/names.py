@@ -62,4 +62,4 @@ class Block:
         return result
 
     def __bool__(self) -> bool:
-        return any(not isinstance(p, str) and bool(p[1]) or isinstance(p, str) for p in self._parts)
+        return any((not isinstance(p, str) and bool(p[1])) or isinstance(p, str) for p in self._parts)

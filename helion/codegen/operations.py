@@ -75,7 +75,9 @@ class LoweringContext(Kernel):
             index = ex.cast(index, torch.int64)
         index = self.place(index, 1, dim, rank)
         if is_number(origin):
-            return self.add(index, self.number(origin) if isinstance(origin, int) else self.wide_number(origin))
+            return self.add(
+                index, self.number(origin) if isinstance(origin, int) else self.wide_number(origin)
+            )
         return self.add(index, ex.cast(self.operand(origin), torch.int64))
 
     def fits_int32(self, axes: Sequence[Any]) -> bool:

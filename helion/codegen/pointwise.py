@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -68,7 +69,7 @@ def _rounding(name: str) -> Rule:
 
 
 def _nan_aware(name: str) -> Rule:
-    """torch's maximum and minimum return NaN if either operand is NaN."""
+    """Torch's maximum and minimum return NaN if either operand is NaN."""
 
     def rule(operand: torch.dtype, result: torch.dtype, args: list[Expression]) -> Expression:
         extra = ["propagate_nan=tl.PropagateNan.ALL"] if operand.is_floating_point else []

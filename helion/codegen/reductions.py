@@ -9,7 +9,6 @@ import torch
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.ir.graph import Node, value_of
-from helion.ir.symbols import known_int
 from helion.language import creation, memory
 
 if TYPE_CHECKING:
@@ -21,9 +20,7 @@ prims = torch.ops.prims
 aten = torch.ops.aten
 
 
-def masked(
-    kernel: LoweringContext, node: Any, dims: Sequence[int], identity: Any
-) -> Expression:
+def masked(kernel: LoweringContext, node: Any, dims: Sequence[int], identity: Any) -> Expression:
     """A value in its full shape, with `identity` where an index of `dims` is outside its range."""
     sizes = value_of(node).shape
     value = kernel.operand(node)

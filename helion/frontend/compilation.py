@@ -138,9 +138,7 @@ class Compilation:
                 dtype = torch.int64
         with self.symbols.fake_mode:
             result = torch.empty([], dtype=dtype, device=self.device)
-        self.recorder.record(
-            torch.ops.prims.scalar_tensor.default, (value,), result
-        )
+        self.recorder.record(torch.ops.prims.scalar_tensor.default, (value,), result)
         return result
 
     def new_tensor(self, sizes: Any, dtype: torch.dtype) -> torch.Tensor:

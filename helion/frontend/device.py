@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
@@ -197,7 +198,9 @@ class DeviceEvaluator(Runner):
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         for i, (name, cell) in enumerate(cells):
             place = f"{text}.__closure__[{i}].cell_contents"
-            result[name] = self.compilation.imports.bring(self.compilation.fake(cell.cell_contents, place), place)
+            result[name] = self.compilation.imports.bring(
+                self.compilation.fake(cell.cell_contents, place), place
+            )
         return result
 
     def exec_Return(self, node: ast.Return) -> None:
@@ -210,7 +213,9 @@ class DeviceEvaluator(Runner):
         """What the type rule of one call may ask."""
         return CallContext(self.compilation, self.source, node, op)
 
-    def number_tensor(self, value: Any, dtype: torch.dtype | None = None, device: Any = None) -> Any:
+    def number_tensor(
+        self, value: Any, dtype: torch.dtype | None = None, device: Any = None
+    ) -> Any:
         """`torch.tensor(number)`."""
         del device
         kind = kind_of(value)

@@ -22,7 +22,7 @@ from helion.language.constants import constexpr
 from helion.language.loops import as_loop, loop_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from helion.frontend.source import FunctionSource
     from helion.language._op import Op
@@ -181,5 +181,3 @@ class _Analysis:
         compilation.recorder.builder.graph.output(())
         loop = TopLoop(spec.axes, compilation.recorder.builder.graph, self.source.span(node))
         self.loops.append((node, loop))
-
-

@@ -73,7 +73,13 @@ class DeviceRunner(DeviceEvaluator):
         merged = [self._merge(n, sides[0][1][n], sides[1][1][n], node) for n in names]
         regions = [self._close(b, a, names, merged) for b, a in sides]
         captured = [list(builder.captured) for builder, _ in sides]
-        self.scope.device = {k: v for k, v in before.items() if k not in assigned_names([*node.body, *node.orelse]) or k in names or all(k in a and a[k] is v for _, a in sides)}
+        self.scope.device = {
+            k: v
+            for k, v in before.items()
+            if k not in assigned_names([*node.body, *node.orelse])
+            or k in names
+            or all(k in a and a[k] is v for _, a in sides)
+        }
         self._results(if_else, (condition, *regions, *captured), names, merged)
 
     def _trace_side(
@@ -112,7 +118,9 @@ class DeviceRunner(DeviceEvaluator):
             value = value.to(to.dtype)
             return value.expand(to.shape) if value.dim() != to.dim() else value
 
-    def _results(self, target: Any, args: tuple[Any, ...], names: list[str], types: list[Any]) -> None:
+    def _results(
+        self, target: Any, args: tuple[Any, ...], names: list[str], types: list[Any]
+    ) -> None:
         """Record the node, and bind the variables to its results."""
         values = [self._fresh(n, t) for n, t in zip(names, types, strict=True)]
         self.recorder.record(target, args, tuple(values))
@@ -179,7 +187,9 @@ class DeviceRunner(DeviceEvaluator):
                 enter()
                 self.run(node.body)
             after = self.scope.device
-            settled = [self._settle(n, t, after[n], node) for n, t in zip(names, types, strict=True)]
+            settled = [
+                self._settle(n, t, after[n], node) for n, t in zip(names, types, strict=True)
+            ]
             if all(a is b for a, b in zip(settled, types, strict=True)):
                 break
             types = settled

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -72,7 +73,7 @@ class TypePrinter:
         return type(value).__name__
 
     def tensor(self, value: torch.Tensor) -> str:
-        """dtype and sizes: `f32[tile, 128]`."""
+        """Dtype and sizes: `f32[tile, 128]`."""
         sizes = ", ".join(self.number(s, "?") for s in value.shape)
         return f"{dtype_name(value.dtype)}[{sizes}]"
 

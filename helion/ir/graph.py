@@ -6,7 +6,8 @@ Everything that needs fx's untyped `meta` is in this file; the rest of the compi
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
 

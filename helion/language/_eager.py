@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_map
 from helion.language._op import Op
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +136,10 @@ def index_tensors(tensor: torch.Tensor, items: list[Any]) -> tuple[Any, ...]:
     rows = [i for i in items if isinstance(i, torch.Tensor) and i.dim()]
     if not any(isinstance(i, EagerTile) and _past_end(i, items, tensor) for i in items) and (
         len(rows) == 0
-        or (len(rows) == 1 and all(not isinstance(i, (int, torch.Tensor)) or i is rows[0] for i in items))
+        or (
+            len(rows) == 1
+            and all(not isinstance(i, (int, torch.Tensor)) or i is rows[0] for i in items)
+        )
     ):
         return tuple(_plain(i, tensor, d) for d, i in _with_dims(items))
     return _outer(tensor, items)
@@ -213,5 +216,3 @@ def _expand(items: list[Any], rank: int) -> list[Any]:
 def sizes_of(shape: Sequence[Any]) -> list[int]:
     """The sizes that a shape list stands for."""
     return [len(s) if isinstance(s, EagerTile) else int(s) for s in shape]
-
-

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, Callable, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch.overrides
 
@@ -50,9 +51,7 @@ class TypeCtx(Protocol):
         """Whether a value is a tensor that device code computed."""
         ...
 
-    def new_block(
-        self, name: str, extent: Any = None, minimum: int = 1
-    ) -> BlockSize:
+    def new_block(self, name: str, extent: Any = None, minimum: int = 1) -> BlockSize:
         """A new block size, for the config to choose: the next entry of `block_sizes`."""
         ...
 

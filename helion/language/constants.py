@@ -9,7 +9,7 @@ from helion.ir.symbols import HostNumber, HostSize, is_number, known_int
 from helion.language._op import TypeCtx, op
 
 
-class constexpr(NamedTuple):  # noqa: N801 - the language's name, used as an annotation
+class constexpr(NamedTuple):
     """A value that is compiled in: an annotation of a parameter, or a wrapper at the call."""
 
     value: Any

@@ -34,9 +34,7 @@ def shape_sizes(ctx: TypeCtx, shape: Any, api: str, argument: str = "shape") -> 
 def check_device(ctx: TypeCtx, device: Any) -> None:
     """Device values live on the kernel's device."""
     if device is not None and torch.device(device).type != ctx.device.type:
-        raise exc.DeviceMismatch(
-            ctx.span("device"), name="device", got=device, expected=ctx.device
-        )
+        raise exc.DeviceMismatch(ctx.span("device"), name="device", got=device, expected=ctx.device)
 
 
 @op

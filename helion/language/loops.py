@@ -228,7 +228,9 @@ def _(ctx: TypeCtx, min_or_max: Any, max_or_none: Any) -> Any:
     return block_symbol(ctx, block)
 
 
-def _axis_lists(begin_or_end: Any, end: Any, third: Any) -> tuple[list[Any], list[Any], list[Any], bool]:
+def _axis_lists(
+    begin_or_end: Any, end: Any, third: Any
+) -> tuple[list[Any], list[Any], list[Any], bool]:
     begin, end = (0, begin_or_end) if end is None else (begin_or_end, end)
     scalar = not isinstance(end, (tuple, list))
     ends = [end] if scalar else list(end)

@@ -107,7 +107,9 @@ def _check_host_tensor(ctx: TypeCtx, tensor: Any, api: str) -> HostTensor:
             raise exc.UnsupportedDtype(ctx.span(), dtype=tensor.fake.dtype, detail=detail)
         return tensor
     if ctx.is_device(tensor):
-        raise exc.InvalidAPIUsage(ctx.span(), detail=f"`{api}` needs a host tensor, not a device value")
+        raise exc.InvalidAPIUsage(
+            ctx.span(), detail=f"`{api}` needs a host tensor, not a device value"
+        )
     raise exc.NonTensorSubscriptAssign(ctx.span(), got=type(tensor).__name__)
 
 

@@ -75,7 +75,12 @@ def _number_rule(what: str) -> Any:
     return rule
 
 
-for _name, _op in {"begin": tile_begin, "end": tile_end, "id": tile_id, "count": tile_count}.items():
+for _name, _op in {
+    "begin": tile_begin,
+    "end": tile_end,
+    "id": tile_id,
+    "count": tile_count,
+}.items():
     _op.type_rule(_number_rule(_name))
 
 ATTRIBUTES: dict[str, Op] = {

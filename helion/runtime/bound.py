@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helion import exc
+from helion._compat import is_interpreting
 from helion.codegen import module as codegen
 from helion.frontend.compilation import Options
 from helion.frontend.program import analyze
@@ -15,7 +16,6 @@ from helion.ir.symbols import HostNumber, HostSize
 from helion.runtime import interpreter, specialization
 from helion.runtime.config import Config
 from helion.runtime.config_spec import ConfigSpec
-from helion._compat import is_interpreting
 from helion.runtime.modules import load_module
 from helion.runtime.show import show_types
 
@@ -179,7 +179,7 @@ def _origins(program: TypedProgram) -> list[Origin]:
 def _read(origin: Origin, arguments: Mapping[str, Any]) -> int:
     """The value of a size, a stride or an int argument in one call."""
     if isinstance(origin, HostNumber):
-        return int(eval(origin.text, {}, dict(arguments)))  # noqa: S307 - text of ours: `name[0].x`
+        return int(eval(origin.text, {}, dict(arguments)))
     assert isinstance(origin, HostSize)
-    tensor = eval(origin.text, {}, dict(arguments))  # noqa: S307
+    tensor = eval(origin.text, {}, dict(arguments))
     return tensor.shape[origin.dim] if origin.what == "size" else tensor.stride(origin.dim)

@@ -59,9 +59,7 @@ class ConfigSpec:
         allowed_pid_types: legal values of `pid_type`.
     """
 
-    def __init__(
-        self, program: TypedProgram, actual: dict[Origin, int], interpreted: bool
-    ) -> None:
+    def __init__(self, program: TypedProgram, actual: dict[Origin, int], interpreted: bool) -> None:
         self._program = program
         self._interpreted = interpreted
         minimums = dot_blocks(program.device)
@@ -156,7 +154,9 @@ class ConfigSpec:
             )
             raise exc.InvalidConfig(detail=detail)
         if len(sizes) > expected:
-            detail = f"Too many values for config['block_sizes']: expected {expected}, got {len(sizes)}"
+            detail = (
+                f"Too many values for config['block_sizes']: expected {expected}, got {len(sizes)}"
+            )
             raise exc.InvalidConfig(detail=detail)
         for size in sizes:
             if not isinstance(size, int) or isinstance(size, bool) or not _is_power_of_2(size):
@@ -178,7 +178,9 @@ class ConfigSpec:
                 raise exc.InvalidConfig(detail=detail)
         for group in config["l2_groupings"]:
             if not isinstance(group, int) or not _is_power_of_2(group) or group > 64:
-                detail = f"an entry of config['l2_groupings'] is a power of two up to 64, not {group!r}"
+                detail = (
+                    f"an entry of config['l2_groupings'] is a power of two up to 64, not {group!r}"
+                )
                 raise exc.InvalidConfig(detail=detail)
         ranks = self.loop_ranks
         config["loop_orders"] += [list(range(r)) for r in ranks[len(config["loop_orders"]) :]]
@@ -191,7 +193,9 @@ class ConfigSpec:
         if not isinstance(stages, int) or not 1 <= stages <= 8:
             raise exc.InvalidConfig(detail=f"num_stages is 1 to 8, not {stages!r}")
         if config["pid_type"] not in self.allowed_pid_types:
-            detail = f"pid_type is one of {list(self.allowed_pid_types)}, not {config['pid_type']!r}"
+            detail = (
+                f"pid_type is one of {list(self.allowed_pid_types)}, not {config['pid_type']!r}"
+            )
             raise exc.InvalidConfig(detail=detail)
 
 
@@ -264,5 +268,3 @@ def _is_power_of_2(value: int) -> bool:
 
 def _next_power_of_2(value: int) -> int:
     return 1 << max(value - 1, 0).bit_length()
-
-

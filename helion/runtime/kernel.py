@@ -121,7 +121,9 @@ class Kernel:
         static = self.settings.static_shapes
         tensor_key = specialization.static_tensor if static else specialization.dynamic_tensor
         parts: list[Hashable] = []
-        for value, parameter, constant in zip(args, self._parameters, self._constexprs, strict=True):
+        for value, parameter, constant in zip(
+            args, self._parameters, self._constexprs, strict=True
+        ):
             if constant:
                 raw = value.value if isinstance(value, constexpr) else value
                 parts.append(("constexpr", type(raw), raw))
@@ -137,7 +139,9 @@ class Kernel:
             raise exc.NoTensorArgs(self.source.span(self.source.tree))
         self._check_devices(args, device)
         arguments = {
-            p.name: constexpr(v.value if isinstance(v, constexpr) else v) if c or isinstance(v, constexpr) else v
+            p.name: constexpr(v.value if isinstance(v, constexpr) else v)
+            if c or isinstance(v, constexpr)
+            else v
             for p, v, c in zip(self._parameters, args, self._constexprs, strict=True)
         }
         return BoundKernel(self, arguments, device)

@@ -1,5 +1,8 @@
 """Triton functions that generated kernels call: what torch means where Triton means less."""
 
+# What Triton passes to these at compile time has no Python type.
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
+
 from __future__ import annotations
 
 import triton

@@ -3,7 +3,6 @@ import torch
 import helion
 import helion.language as hl
 
-
 calls = 0
 
 

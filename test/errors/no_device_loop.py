@@ -1,7 +1,6 @@
 import torch
 
 import helion
-import helion.language as hl
 
 
 @helion.kernel(autotune_effort="none")

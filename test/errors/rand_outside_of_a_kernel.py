@@ -1,7 +1,4 @@
-import torch
 
-import helion
 import helion.language as hl
-
 
 numbers = hl.rand([8], seed=7)
