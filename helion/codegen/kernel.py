@@ -60,12 +60,17 @@ class AxisNames:
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """A kernel parameter: its name, the host expression it gets, and what kind it is."""
+    """A kernel parameter: its name, the host expression it gets, and what kind it is.
+
+    Attributes:
+        wide: part of a seed: a signed 64-bit number whatever its value, never specialized on.
+    """
 
     name: str
     host: str
     constexpr: bool = False
     is_tensor: bool = False
+    wide: bool = False
 
 
 class Kernel:
@@ -89,7 +94,6 @@ class Kernel:
         self.expressions: dict[Node, Expression] = {}
         self.results: dict[Node, list[Expression]] = {}
         self.device_numbers: dict[DeviceNumber, str] = {}
-        self.seeds: set[str] = set()
         self.head = Block()
         self.body = Block()
         self._whole: dict[Any, tuple[Expression, Expression | None]] = {}
@@ -115,12 +119,18 @@ class Kernel:
     # -- parameters ------------------------------------------------------------------------------
 
     def parameter(
-        self, wish: str, host: str, constexpr: bool = False, is_tensor: bool = False
+        self,
+        wish: str,
+        host: str,
+        constexpr: bool = False,
+        is_tensor: bool = False,
+        wide: bool = False,
     ) -> str:
         """The parameter that carries a host expression."""
-        key = f"{host}:{constexpr}"
+        key = f"{host}:{constexpr}:{wide}"
         if key not in self.parameters:
-            self.parameters[key] = Parameter(self.names.fresh(wish), host, constexpr, is_tensor)
+            name = self.names.fresh(wish)
+            self.parameters[key] = Parameter(name, host, constexpr, is_tensor, wide)
         return self.parameters[key].name
 
     def ordered_parameters(self, author: Sequence[str]) -> list[Parameter]:
@@ -137,10 +147,6 @@ class Kernel:
         """The parameter that carries a tensor's address."""
         return self.parameter(tensor.text, tensor.text, is_tensor=True)
 
-    def seed_parameter(self, name: str) -> None:
-        """A parameter that enters a seed: 64 bits wide, never specialized on."""
-        self.seeds.add(name)
-
     # -- numbers and sizes -----------------------------------------------------------------------
 
     def number(self, value: Any) -> Expression:
@@ -154,9 +160,9 @@ class Kernel:
         expr = expr_of(value)
         kind = kind_of(value)
         if expr.is_number and kind is int:
-            return ex.literal(int(expr))  # pyright: ignore[reportArgumentType]
+            return ex.literal(int(expr))
         if expr.is_number and kind is float:
-            return ex.literal(float(expr))  # pyright: ignore[reportArgumentType]
+            return ex.literal(float(expr))
         dtype = self.index_dtype if kind is int else _NUMBER_DTYPES[kind]
         host = self.host_numbers.get((expr, kind))
         if host is not None:
@@ -166,14 +172,23 @@ class Kernel:
         return Expression(text, dtype, (), ex.ATOM if atomic else ex.COMPARE)
 
     def wide_number(self, value: Any) -> Expression:
-        """An int expression in 64 bits: every leaf is widened before the arithmetic."""
-        if isinstance(value, (bool, int)):
-            return ex.literal(value)
+        """An int expression modulo 2**64: every leaf is widened before the arithmetic.
+
+        What wrapped in int32 cannot be repaired afterwards.
+        """
+        expr = expr_of(value).replace(lambda e: e.is_Integer, lambda e: sympy.Integer(_wrap64(e)))
+        if expr.is_Integer:
+            return ex.literal(int(expr))  # pyright: ignore[reportArgumentType]
+        host = self.host_numbers.get((expr_of(value), int))
+        if host is not None:
+            return Expression(self.parameter(host, host, wide=True), torch.int64)
 
         def widened(symbol: sympy.Symbol) -> str:
+            origin = self.program.symbols.origins[symbol]
+            if isinstance(origin, HostNumber):
+                return self.parameter(origin.text, origin.text, wide=True)
             return f"tl.cast({self._symbol(symbol)}, tl.int64)"
 
-        expr = expr_of(value)
         text = ScalarPrinter(widened, on_device=True).doprint(expr)
         binds = ex.ATOM if isinstance(expr, sympy.Symbol) else ex.COMPARE
         return Expression(text, torch.int64, (), binds)
@@ -402,3 +417,7 @@ class Kernel:
 
 def _next_power_of_2(value: int) -> int:
     return 1 << (value - 1).bit_length() if value > 1 else 1
+
+
+def _wrap64(value: Any) -> int:
+    return (int(value) + 2**63) % 2**64 - 2**63

@@ -136,7 +136,7 @@ def _launch(
 
 def _host_value(kernel: LoweringContext, parameter: Parameter) -> str:
     """What the launch passes: seeds as signed 64-bit numbers, everything else as it is."""
-    if parameter.name not in kernel.seeds:
+    if not parameter.wide:
         return parameter.host
     # An argument that does not fit in 64 bits is a mistake; a computed seed wraps.
     function = "_seed64" if parameter.host in kernel.arguments else "_wrap64"
@@ -144,12 +144,20 @@ def _host_value(kernel: LoweringContext, parameter: Parameter) -> str:
 
 
 def _kernel_lines(kernel: LoweringContext, parameters: list[Parameter], name: str) -> list[str]:
-    texts = [f"{p.name}: tl.constexpr" if p.constexpr else p.name for p in parameters]
+    texts = [p.name + _annotation(p) for p in parameters]
     decorator = "@triton.jit"
-    if kernel.seeds:
-        decorator += f"(do_not_specialize={sorted(kernel.seeds)!r})"
+    wide = [p.name for p in parameters if p.wide]
+    if wide:
+        decorator += f"(do_not_specialize={wide!r})"
     body = kernel.body.lines(1) or ["    pass"]
     return [decorator, f"def _helion_{name}({', '.join(texts)}):", *body]
+
+
+def _annotation(parameter: Parameter) -> str:
+    if parameter.constexpr:
+        return ": tl.constexpr"
+    # Undeclared, a small seed would be an int32, and a large one another specialization.
+    return ": tl.int64" if parameter.wide else ""
 
 
 def _imports(

@@ -11,7 +11,7 @@ from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.kernel import Kernel
 from helion.ir.graph import Node
-from helion.ir.symbols import HostNumber, expr_of, is_number, known_int
+from helion.ir.symbols import is_number, known_int
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,21 +45,8 @@ class LoweringContext(Kernel):
         return ex.infix("*", left, right, ex.PRODUCT, left.dtype or right.dtype)
 
     def seed(self, value: Any) -> Expression:
-        """A seed: a signed 64-bit number, whatever its parts were.
-
-        `tl.rand` widens a bare seed itself. In an expression every leaf is widened first, because
-        what wrapped in int32 cannot be repaired afterwards.
-        """
-        if isinstance(value, Node):
-            return self.operand(value)
-        if isinstance(value, int):
-            return ex.literal((value + 2**63) % 2**64 - 2**63)
-        host = self.host_numbers.get((expr_of(value), int))
-        if host is not None or isinstance(self.program.symbols.origin(value), HostNumber):
-            plain = self.number(value)
-            self.seed_parameter(plain.text)
-            return plain
-        return self.wide_number(value)
+        """A seed: a signed 64-bit number, whatever its parts were; `tl.rand` widens literals."""
+        return self.operand(value) if isinstance(value, Node) else self.wide_number(value)
 
     def axis_index(
         self, tile: TileAxis | None, size: Any, dim: int, rank: int, origin: Any, wide: bool
@@ -75,9 +62,7 @@ class LoweringContext(Kernel):
             index = ex.cast(index, torch.int64)
         index = self.place(index, 1, dim, rank)
         if is_number(origin):
-            return self.add(
-                index, self.number(origin) if isinstance(origin, int) else self.wide_number(origin)
-            )
+            return self.add(index, self.wide_number(origin))
         return self.add(index, ex.cast(self.operand(origin), torch.int64))
 
     def fits_int32(self, axes: Sequence[Any]) -> bool:
