@@ -56,6 +56,11 @@ class Expression:
         return dataclasses.replace(self, dtype=dtype)
 
 
+def operand(text: str) -> str:
+    """The text of a number as an operand of any operator, in parentheses where it needs them."""
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
 def literal(value: Any, dtype: torch.dtype | None = None) -> Expression:
     """A Python number as Triton reads it."""
     if isinstance(value, float) and not math.isfinite(value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from helion.codegen import expression as ex
 from helion.codegen.kernel import AxisNames
 from helion.ir.symbols import is_number, known_int
 
@@ -35,7 +36,7 @@ def count_text(kernel: LoweringContext, axis: TileAxis, host: bool) -> str:
     if not is_number(axis.begin) or not is_number(axis.end):
         raise TypeError("the bounds of a grid are numbers")
     begin = known_int(axis.begin)
-    length = show(axis.end) if begin == 0 else f"{show(axis.end)} - {_within(show(axis.begin))}"
+    length = show(axis.end) if begin == 0 else f"{show(axis.end)} - {ex.operand(show(axis.begin))}"
     step = show(axis.size if axis.block is not None else axis.step)
     if step == "1":
         return length
@@ -99,7 +100,7 @@ def _grouped(
     pid: str,
     body: Block,
 ) -> None:
-    """A group of tiles of the fastest axis sweeps the whole of the next before the group moves on."""
+    """A group of tiles of the fastest axis sweeps the whole of the next before moving on."""
     slow_count = kernel.names.fresh(f"{slow.name}_count")
     body.line(f"{slow_count} = {count_text(kernel, slow, host=False)}")
     first, width = kernel.names.fresh("group_begin"), kernel.names.fresh("group_size")
@@ -114,16 +115,12 @@ def _begin(kernel: LoweringContext, axis: TileAxis, pid: str, body: Block) -> No
     step = kernel.size_text(axis.size) if axis.block is not None else kernel.number(axis.step).text
     if kernel.wide_index:
         pid = f"{pid}.to(tl.int64)"
-    text = pid if step == "1" else f"{pid} * {step}"
+    text = pid if step == "1" else f"{pid} * {ex.operand(step)}"
     if low != "0":
-        text = f"{_within(low)} + {text}"
+        text = f"{ex.operand(low)} + {text}"
     name = kernel.names.fresh(f"{axis.name}_begin" if axis.block is not None else axis.name)
     body.line(f"{name} = {text}")
     kernel.axes[axis] = AxisNames(axis, body, name, low, high)
-
-
-def _within(text: str) -> str:
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
 
 
 def choices(config: Mapping[str, Any], loops: Sequence[Sequence[TileAxis]]) -> list[GridChoice]:

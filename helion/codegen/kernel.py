@@ -13,8 +13,8 @@ import torch
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.names import Block, Names
-from helion.codegen.scalars import ScalarPrinter
 from helion.ir.graph import Node, facts, value_of
+from helion.ir.scalars import ScalarPrinter
 from helion.ir.symbols import (
     AxisNumber,
     BlockSymbol,
@@ -239,9 +239,9 @@ class Kernel:
             return names.begin
         block = self.size_text(number.axis.size)
         if number.what == "id":
-            return f"({names.begin} // {block})"
+            return f"({names.begin} // {ex.operand(block)})"
         if number.what == "count":
-            return f"tl.cdiv({names.high} - {names.low}, {block})"
+            return f"tl.cdiv({names.high} - {ex.operand(names.low)}, {block})"
         if names.end is None:
             names.end = self.names.fresh(f"{number.axis.name}_end")
             text = f"tl.minimum({names.begin} + {block}, {names.high})"

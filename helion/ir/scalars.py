@@ -1,15 +1,44 @@
-"""Scalar expressions: sympy to Triton or host text."""
+"""Scalar expressions as text: sympy to Triton, or to Python for the host and for people."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sympy.core.relational import Relational
 from sympy.printing.str import StrPrinter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import sympy
+
+# Python's precedence, loosest first; comparisons and below are 0, as no arithmetic binds less.
+_LOGIC, _COMPARE, _SUM, _PRODUCT, _UNARY, _ATOM = -1, 0, 5, 6, 7, 8
+
+_BINDS = {
+    "And": _LOGIC,
+    "Or": _LOGIC,
+    "Not": _LOGIC,
+    "Add": _SUM,
+    "Mul": _PRODUCT,
+    "FloorDiv": _PRODUCT,
+    "CleanDiv": _PRODUCT,
+    "Mod": _PRODUCT,
+    "PythonMod": _PRODUCT,
+    "FloatTrueDiv": _PRODUCT,
+    "IntTrueDiv": _PRODUCT,
+    "Pow": _PRODUCT,
+    "PowByNatural": _PRODUCT,
+}
+
+
+def binds(expr: sympy.Basic) -> int:
+    """How tightly the outermost operator of an expression's text binds, as in `expression.py`."""
+    if isinstance(expr, Relational):
+        return _COMPARE
+    if expr.is_number and expr.could_extract_minus_sign():
+        return _UNARY
+    return _BINDS.get(type(expr).__name__, _ATOM)
 
 
 class ScalarPrinter(StrPrinter):
@@ -25,25 +54,31 @@ class ScalarPrinter(StrPrinter):
         self._name = name
         self._on_device = on_device
 
+    def _within(self, expr: Any, level: int) -> str:
+        text = self._print(expr)
+        return text if binds(expr) >= level else f"({text})"
+
     def _print_Symbol(self, expr: Any) -> str:
         return self._name(expr)
 
     def _print_Add(self, expr: Any, order: Any = None) -> str:
         # Numbers last, as people write it: `n + 1`.
         del order
-        terms = sorted(expr.args, key=lambda a: (bool(a.is_number), str(a)))
-        text = self.parenthesize(terms[0], 50)
-        for term in terms[1:]:
-            negative = term.could_extract_minus_sign()
-            text += f" {'-' if negative else '+'} "
-            text += self.parenthesize(-term if negative else term, 51 if negative else 50)
+        text = ""
+        for term in sorted(expr.args, key=_numbers_last):
+            if not text:
+                text = self._within(term, _SUM)
+            elif term.could_extract_minus_sign():
+                text += f" - {self._within(-term, _PRODUCT)}"
+            else:
+                text += f" + {self._within(term, _PRODUCT)}"
         return text
 
     def _print_Mul(self, expr: Any) -> str:
         if expr.could_extract_minus_sign() and len(expr.args) == 2 and expr.args[0] == -1:
-            return f"-{self.parenthesize(expr.args[1], 70)}"
-        factors = sorted(expr.args, key=lambda a: (bool(a.is_number), str(a)))
-        return " * ".join(self.parenthesize(f, 60) for f in factors)
+            return f"-{self._within(expr.args[1], _UNARY)}"
+        # Parentheses around quotients: they round, so that their place in a product matters.
+        return " * ".join(self._within(f, _UNARY) for f in sorted(expr.args, key=_numbers_last))
 
     def _print_FloorDiv(self, expr: Any) -> str:
         # Sizes and indices are not negative, so that Triton's truncation is a floor.
@@ -62,12 +97,12 @@ class ScalarPrinter(StrPrinter):
     _print_IntTrueDiv = _print_FloatTrueDiv
 
     def _print_PowByNatural(self, expr: Any) -> str:
-        return " * ".join([self.parenthesize(expr.args[0], 60)] * int(expr.args[1]))
+        return " * ".join([self._within(expr.args[0], _UNARY)] * int(expr.args[1]))
 
     def _print_Pow(self, expr: Any, rational: bool = False) -> str:
         del rational
         if expr.exp.is_Integer and expr.exp > 0:
-            return " * ".join([self.parenthesize(expr.base, 60)] * int(expr.exp))
+            return " * ".join([self._within(expr.base, _UNARY)] * int(expr.exp))
         return super()._print_Pow(expr)
 
     def _print_ToFloat(self, expr: Any) -> str:
@@ -82,20 +117,21 @@ class ScalarPrinter(StrPrinter):
 
     def _print_Relational(self, expr: Any) -> str:
         symbol = {"Eq": "==", "Ne": "!="}.get(type(expr).__name__, expr.rel_op)
-        return f"({self._print(expr.args[0])} {symbol} {self._print(expr.args[1])})"
+        left, right = (self._within(a, _SUM) for a in expr.args)
+        return f"{left} {symbol} {right}"
 
     def _print_And(self, expr: Any) -> str:
-        return f"({' and '.join(self._print(a) for a in expr.args)})"
+        return " and ".join(self._within(a, _COMPARE) for a in expr.args)
 
     def _print_Or(self, expr: Any) -> str:
-        return f"({' or '.join(self._print(a) for a in expr.args)})"
+        return " or ".join(self._within(a, _COMPARE) for a in expr.args)
 
     def _print_Not(self, expr: Any) -> str:
-        return f"(not {self._print(expr.args[0])})"
+        return f"not {self._within(expr.args[0], _COMPARE)}"
 
     def _infix(self, symbol: str, expr: Any) -> str:
-        left, right = (self.parenthesize(a, 60) for a in expr.args)
-        return f"({left} {symbol} {right})"
+        left, right = (self._within(a, _UNARY) for a in expr.args)
+        return f"{left} {symbol} {right}"
 
     def _fold(self, function: str, args: Any) -> str:
         texts = [self._print(a) for a in args]
@@ -105,3 +141,7 @@ class ScalarPrinter(StrPrinter):
         for other in texts[1:]:
             text = f"{function}({text}, {other})"
         return text
+
+
+def _numbers_last(expr: Any) -> tuple[bool, str]:
+    return bool(expr.is_number), str(expr)
