@@ -67,6 +67,12 @@ class Base(RuntimeError):
             self.location = span
         return self
 
+    def with_related(self, *related: Related) -> Self:
+        """The same object; shows these places too, each once."""
+        known = {place.span for place in self.related}
+        self.related += tuple(place for place in related if place.span not in known)
+        return self
+
     def report(self) -> str:
         """The diagnostic under a header that names the class, as the compiler prints it."""
         return self._render(f"{self.severity.upper()}[{type(self).__name__}]")

@@ -26,6 +26,7 @@ __all__ = [
     "NotAllowedOnDevice",
     "StarredArgsNotSupportedOnDevice",
     "StatementNotSupported",
+    "StaticAssertionFailed",
     "TracedArgNotSupported",
     "TypeInferenceError",
     "UndefinedVariable",
@@ -38,7 +39,8 @@ class StatementNotSupported(BaseError):
 
     code = "statement-not-supported"
     title = "`{statement}` is not supported in a kernel"
-    help = "move it outside of the kernel function"
+    help = "{advice}"
+    defaults: ClassVar[Mapping[str, str]] = {"advice": "move it outside of the kernel function"}
 
 
 class UnsupportedPythonType(BaseError):
@@ -55,8 +57,11 @@ class NotAllowedOnDevice(BaseError):
 
     code = "not-allowed-on-device"
     title = "{what} is not allowed in a device loop"
-    help = "move it to the host part, before or after the loop"
-    defaults: ClassVar[Mapping[str, str]] = {"what": "this"}
+    help = "{advice}"
+    defaults: ClassVar[Mapping[str, str]] = {
+        "what": "this",
+        "advice": "move it to the host part, before or after the loop",
+    }
 
 
 class AssignmentMultipleTargets(NotAllowedOnDevice):
@@ -154,6 +159,15 @@ class TracedArgNotSupported(BaseError):
     help = "pass tensors, tiles, numbers, functions, or containers of these"
 
 
+class StaticAssertionFailed(BaseError, AssertionError):
+    """An `assert` in a device loop does not hold; it is checked once, while compiling."""
+
+    code = "static-assertion-failed"
+    title = "the assertion does not hold{message}"
+    help = "an `assert` in a device loop is about types and sizes, and is checked while compiling"
+    defaults: ClassVar[Mapping[str, str]] = {"message": ""}
+
+
 class NotAllowedInHelperFunction(BaseError):
     """A combine function does what needs a kernel around it."""
 
@@ -199,7 +213,7 @@ class FailedToUnpackTupleAssign(BaseError):
     code = "failed-to-unpack-tuple-assign"
     title = "{got} cannot be unpacked into {expected} names"
     help = "give as many names as there are values"
-    defaults: ClassVar[Mapping[str, str]] = {"got": "this value", "expected": "these"}
+    defaults: ClassVar[Mapping[str, str]] = {"got": "this value", "expected": "several"}
 
 
 class InvalidSequenceSubscription(BaseError):
@@ -207,5 +221,9 @@ class InvalidSequenceSubscription(BaseError):
 
     code = "invalid-sequence-subscription"
     title = "a sequence cannot be indexed with {got}"
-    help = "use an index known at compile time, such as the variable of an `hl.static_range` loop"
-    defaults: ClassVar[Mapping[str, str]] = {"got": "this"}
+    help = "{advice}"
+    defaults: ClassVar[Mapping[str, str]] = {
+        "got": "this",
+        "advice": "use an index known at compile time, such as the variable of an "
+        "`hl.static_range` loop",
+    }

@@ -16,6 +16,7 @@ __all__ = [
     "DataDependentOutputShapeNotSupported",
     "DeviceMismatch",
     "DeviceTensorSubscriptAssignmentNotAllowed",
+    "DeviceValueIndexing",
     "DotBatchDimensionMismatch",
     "FailedToUnpackTile",
     "IncorrectTileUsage",
@@ -73,6 +74,14 @@ class InvalidIndexingType(BaseError):
     help = "index with tiles, integers, slices, `None`, `...`, or integer tensors"
 
 
+class DeviceValueIndexing(InvalidIndexingType):
+    """An element of a device value is read."""
+
+    code = "device-value-indexing"
+    title = "a device value can be indexed with `None` and `:` only, got `{got}`"
+    help = "reduce it, or read the element from memory: `x[i]` of a tensor made on the host"
+
+
 class OverpackedTile(BaseError):
     """A tuple of several tiles stands where one tile is needed."""
 
@@ -113,9 +122,10 @@ class IncorrectTileUsage(BaseError):
 
     code = "incorrect-tile-usage"
     title = "{detail}"
-    help = "a tile is an index or a size; use `tile.index` for arithmetic on its elements"
+    help = "{advice}"
     defaults: ClassVar[Mapping[str, str]] = {
-        "detail": "a tile cannot be used this way: got `{got}`"
+        "detail": "a tile cannot be used this way: got `{got}`",
+        "advice": "a tile is an index or a size; use `tile.index` for arithmetic on its elements",
     }
 
 

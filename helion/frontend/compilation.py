@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from helion import exc
+from helion.frontend.evaluate import Unwinding
 from helion.frontend.trace import Recorder
 from helion.frontend.types import TypePrinter
 from helion.ir.symbols import HostNumber, HostSize, Origin, Symbols, kind_of, known_int
@@ -16,6 +16,7 @@ from helion.ir.symbols import HostNumber, HostSize, Origin, Symbols, kind_of, kn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from helion import exc
     from helion.frontend.scope import HostImports
     from helion.ir.tiles import BlockSize, TileAxis
 
@@ -29,7 +30,7 @@ class Options:
     warn: Callable[[exc.BaseWarning], None]
 
 
-class Respecialize(Exception):
+class Respecialize(Unwinding):
     """Start again with these numbers compiled in."""
 
     def __init__(self, constants: dict[Origin, int]) -> None:
@@ -81,7 +82,7 @@ class Compilation:
         return value
 
     def fake_tensor(self, value: torch.Tensor, text: str) -> torch.Tensor:
-        """A fake tensor of the same dtype and layout; sizes are symbols where shapes are dynamic."""
+        """A fake tensor of the same dtype and layout; sizes are symbols for dynamic shapes."""
         if self.options.static_shapes:
             sizes, strides = list(value.shape), list(value.stride())
         else:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable
+import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from helion import exc
 from helion.frontend import arithmetic
+from helion.frontend.refused import not_supported
 from helion.ir.symbols import SYMBOLIC
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from helion.frontend.scope import Scope
     from helion.frontend.source import FunctionSource
+
+
+class Unwinding(Exception):
+    """Leaves the interpreter on purpose; every other exception that is no `exc.Base` is a bug."""
 
 
 class Evaluator:
@@ -34,11 +41,15 @@ class Evaluator:
         """The value of an expression; errors get the span of the innermost one."""
         method: Callable[[Any], Any] | None = getattr(self, f"eval_{type(node).__name__}", None)
         if method is None:
-            raise exc.StatementNotSupported(self.source.span(node), statement=type(node).__name__)
+            raise not_supported(self.source.span(node), node)
         try:
             value = method(node)
         except exc.Base as error:
             raise error.with_span(self.source.span(node)) from error.__cause__
+        except Unwinding:
+            raise
+        except Exception as error:
+            raise exc.InternalError(self.source.span(node), original=error) from error
         self.types[node] = value
         return value
 
@@ -126,12 +137,13 @@ class Evaluator:
         """`and`, `or`: short-circuit where the value is known, a logical operation where not."""
         is_and = isinstance(node.op, ast.And)
         result: Any = is_and
+        merge: Any = operator.and_ if is_and else operator.or_
         for item in node.values:
-            value = self.evaluate(item)
+            value: Any = self.evaluate(item)
             if isinstance(value, (torch.Tensor, *SYMBOLIC)):
-                result = (
-                    value if result is is_and else (result & value if is_and else result | value)
-                )
+                if result is not is_and:
+                    value = merge(result, value)
+                result = value
             elif bool(value) is not is_and:
                 return value
             elif not isinstance(result, (torch.Tensor, *SYMBOLIC)):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from helion import exc
 from helion.frontend import arithmetic
-from helion.frontend.evaluate import Evaluator
+from helion.frontend.evaluate import Evaluator, Unwinding
+from helion.frontend.refused import not_supported
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
-class ReturnValue(Exception):
+class ReturnValue(Unwinding):
     """Control flow of the interpreter: the function returns this value."""
 
     def __init__(self, value: Any) -> None:
@@ -31,18 +34,15 @@ class Runner(Evaluator):
         """Run one statement; an error without a place gets the statement's."""
         method: Callable[[Any], None] | None = getattr(self, f"exec_{type(node).__name__}", None)
         if method is None:
-            self.refuse(node)
-            return
+            raise not_supported(self.source.span(node), node)
         try:
             method(node)
         except exc.Base as error:
             raise error.with_span(self.source.span(node)) from error.__cause__
-
-    def refuse(self, node: ast.stmt) -> None:
-        """A statement that this code does not have."""
-        raise exc.StatementNotSupported(
-            self.source.span(node), statement=type(node).__name__.lower()
-        )
+        except Unwinding:
+            raise
+        except Exception as error:
+            raise exc.InternalError(self.source.span(node), original=error) from error
 
     def bind(self, name: str, value: Any, node: ast.AST) -> None:
         """Bind a variable."""
