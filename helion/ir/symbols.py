@@ -77,7 +77,13 @@ class KernelShapeEnv(ShapeEnv):
         super().__init__(specialize_zero_one=False, duck_shape=False)
         self.guesses = 0
 
-    def evaluate_expr(self, *args: object, **kwargs: object) -> object:
+    def _generate_unique_id(self, source_name: str) -> int:
+        """Names in order of creation: terms are sorted by name, and text should not change."""
+        del source_name
+        self.unique_ids.add(1000 + len(self.unique_ids))
+        return 999 + len(self.unique_ids)
+
+    def evaluate_expr(self, *args: Any, **kwargs: Any) -> Any:
         """As in ShapeEnv, with no guard kept; counts the answers that needed a hint."""
         self.guesses += 1
         with self.suppress_guards():
