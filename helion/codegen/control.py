@@ -9,7 +9,7 @@ from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.kernel import AxisNames
 from helion.codegen.names import Block
-from helion.ir.graph import Node, facts, value_of
+from helion.ir.graph import Node, args_of, facts, value_of
 from helion.ir.symbols import DeviceNumber, is_number
 
 if TYPE_CHECKING:
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 def lower_for(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any]]) -> None:
     """`for_loop`: nested `for` statements, one for each axis."""
-    axes, bounds, region, carried, captured = node.args
-    names = _declare(kernel, region, carried, value_of(node))  # pyright: ignore[reportArgumentType]
+    axes, bounds, region, carried, captured = args_of(node)
+    names = _declare(kernel, region, carried, value_of(node))
     outer = kernel.body
-    for axis, (low, high) in zip(axes, bounds, strict=True):  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+    for axis, (low, high) in zip(axes, bounds, strict=True):
         kernel.body = _open_loop(kernel, axis, low, high)
-    results = _run_region(kernel, region, [*names, *captured], lower)  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+    results = _run_region(kernel, region, [*names, *captured], lower)
     _assign(kernel, names, results)
-    for axis in axes:  # pyright: ignore[reportGeneralTypeIssues, reportOptionalIterable]
-        del kernel.axes[axis]  # pyright: ignore[reportArgumentType]
+    for axis in axes:
+        del kernel.axes[axis]
     kernel.body = outer
     kernel.results[node] = names
 
@@ -58,16 +58,16 @@ def _bound(kernel: LoweringContext, value: Any, axis: TileAxis) -> str:
 
 def lower_if(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any]]) -> None:
     """`if_else`: both branches assign the variables that the branch merges."""
-    condition, then, orelse, captured, otherwise = node.args
+    condition, then, orelse, captured, otherwise = args_of(node)
     values = value_of(node)
-    names = [_variable(kernel, n, v) for n, v in zip(then.names, values, strict=True)]  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+    names = [_variable(kernel, n, v) for n, v in zip(then.names, values, strict=True)]
     outer = kernel.body
     for keyword, region, inputs in (
         (f"if {kernel.operand(condition).text}:", then, captured),
         ("else:", orelse, otherwise),
     ):
         kernel.body = branch = Block()
-        results = _run_region(kernel, region, list(inputs), lower)  # pyright: ignore[reportArgumentType]
+        results = _run_region(kernel, region, list(inputs), lower)
         _assign(kernel, names, results)
         if branch or keyword != "else:":
             outer.line(keyword)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,13 +15,13 @@ from helion.codegen.expression import Expression
 from helion.codegen.memory import access
 from helion.codegen.pointwise import POINTWISE
 from helion.ir.control import for_loop, getitem, if_else
-from helion.ir.graph import Node, facts, value_of
+from helion.ir.graph import Node, args_of, facts, value_of
 from helion.ir.symbols import is_number, known_int
 from helion.language import creation, matmul, memory, tiles
 from helion.language._op import Op
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from helion.codegen.operations import LoweringContext
 
@@ -39,7 +38,7 @@ def lower_graph(kernel: LoweringContext, graph: torch.fx.Graph) -> list[Any]:
     line: tuple[str, int] | None = None
     for node in graph.nodes:
         if node.op == "output":
-            outputs = node.args[0]
+            outputs = args_of(node)[0]
             return [kernel.operand(o) if o is not None else None for o in outputs]
         if node.op != "call_function":
             continue
@@ -102,7 +101,7 @@ def _wish(node: Node) -> str:
     """A name for a value that the author gave none."""
     target: Any = node.target
     if target is memory.load:
-        host: Any = node.args[0]
+        host: Any = args_of(node)[0]
         return f"{host.text}_tile"
     return getattr(target, "_opname", target.__name__)
 
@@ -110,13 +109,13 @@ def _wish(node: Node) -> str:
 def _pointwise(kernel: LoweringContext, node: Node) -> Expression:
     target: Any = node.target
     result = kernel.dtype_of(node)
-    tensors = [a for a in node.args if isinstance(a, Node)]
+    tensors = [a for a in args_of(node) if isinstance(a, Node)]
     if target is prims.where.default:
         tensors = tensors[1:]
     operand = kernel.dtype_of(tensors[0]) if tensors else result
-    args = [_operand(kernel, a, operand) for a in node.args if a is not None]
+    args = [_operand(kernel, a, operand) for a in args_of(node) if a is not None]
     if target is prims.where.default:
-        args[0] = kernel.operand(node.args[0])
+        args[0] = kernel.operand(args_of(node)[0])
     return POINTWISE[target](operand, result, args)
 
 
@@ -129,7 +128,7 @@ def _operand(kernel: LoweringContext, arg: Any, dtype: torch.dtype) -> Expressio
 
 
 def _convert(kernel: LoweringContext, node: Node) -> Expression:
-    value = kernel.operand(node.args[0])
+    value = kernel.operand(args_of(node)[0])
     dtype = kernel.dtype_of(node)
     if dtype not in ex.TRITON_DTYPES:
         raise exc.UnsupportedDtype(dtype=dtype)
@@ -137,7 +136,7 @@ def _convert(kernel: LoweringContext, node: Node) -> Expression:
 
 
 def _scalar_tensor(kernel: LoweringContext, node: Node) -> Expression:
-    value = kernel.number(node.args[0])
+    value = kernel.number(args_of(node)[0])
     dtype = kernel.dtype_of(node)
     if value.dtype is None:
         if dtype is torch.bool or any(not _takes_literal(u) for u in node.users):
@@ -150,19 +149,19 @@ def _takes_literal(node: Node) -> bool:
     """Whether an operation finds the dtype of a literal from its other operands."""
     if node.target not in POINTWISE:
         return False
-    others = [a for a in node.args[1:] if isinstance(a, Node)]
+    others = [a for a in args_of(node)[1:] if isinstance(a, Node)]
     if node.target is not prims.where.default:
-        others = [a for a in node.args if isinstance(a, Node)]
+        others = [a for a in args_of(node) if isinstance(a, Node)]
     return any(
         a.target not in (prims.scalar_tensor.default, aten.scalar_tensor.default) for a in others
     )
 
 
 def _broadcast_in_dim(kernel: LoweringContext, node: Node) -> Expression:
-    value = kernel.operand(node.args[0])
-    sizes = node.args[1]
-    dims: Sequence[int] = node.args[2]  # pyright: ignore[reportAssignmentType]
-    rank = len(sizes)  # pyright: ignore[reportArgumentType]
+    value = kernel.operand(args_of(node)[0])
+    sizes = args_of(node)[1]
+    dims: Sequence[int] = args_of(node)[2]
+    rank = len(sizes)
     if not value.shape or rank == len(value.shape):
         return value
     text = ", ".join(":" if d in dims else "None" for d in range(rank))
@@ -171,8 +170,8 @@ def _broadcast_in_dim(kernel: LoweringContext, node: Node) -> Expression:
 
 
 def _transpose(kernel: LoweringContext, node: Node) -> Expression:
-    value = kernel.broadcast(kernel.operand(node.args[0]), value_of(node.args[0]).shape)
-    order = list(node.args[1])  # pyright: ignore[reportArgumentType]
+    value = kernel.broadcast(kernel.operand(args_of(node)[0]), value_of(args_of(node)[0]).shape)
+    order = list(args_of(node)[1])
     shape = tuple(value.shape[d] for d in order)
     if order == [1, 0]:
         return Expression(f"tl.trans({value.text})", value.dtype, shape)
@@ -180,8 +179,8 @@ def _transpose(kernel: LoweringContext, node: Node) -> Expression:
 
 
 def _reshape(kernel: LoweringContext, node: Node) -> Expression:
-    source = value_of(node.args[0])
-    value = kernel.operand(node.args[0])
+    source = value_of(args_of(node)[0])
+    value = kernel.operand(args_of(node)[0])
     sizes = tuple(value_of(node).shape)
     if not value.shape and all(known_int(s) == 1 for s in sizes):
         return value
@@ -208,22 +207,22 @@ def _keeps_layout(before: Sequence[Any], after: Sequence[Any]) -> bool:
 
 
 def _clone(kernel: LoweringContext, node: Node) -> Expression:
-    return kernel.operand(node.args[0])
+    return kernel.operand(args_of(node)[0])
 
 
 def _full(kernel: LoweringContext, node: Node) -> Expression:
-    sizes, value, dtype = node.args
+    sizes, value, dtype = args_of(node)
     text = kernel.number(value).text
     if not sizes:
-        return ex.cast(kernel.number(value), dtype)  # pyright: ignore[reportArgumentType]
-    shape = ", ".join(kernel.size_text(s) for s in sizes)  # pyright: ignore[reportGeneralTypeIssues]
-    name = ex.TRITON_DTYPES[dtype]  # pyright: ignore[reportArgumentType]
-    return Expression(f"tl.full([{shape}], {text}, {name})", dtype, tuple(sizes))  # pyright: ignore[reportArgumentType]
+        return ex.cast(kernel.number(value), dtype)
+    shape = ", ".join(kernel.size_text(s) for s in sizes)
+    name = ex.TRITON_DTYPES[dtype]
+    return Expression(f"tl.full([{shape}], {text}, {name})", dtype, tuple(sizes))
 
 
 def _arange(kernel: LoweringContext, node: Node) -> Expression:
-    begin, length, step, dtype = node.args
-    value = ex.cast(kernel.whole_axis(length)[0], dtype)  # pyright: ignore[reportArgumentType]
+    begin, length, step, dtype = args_of(node)
+    value = ex.cast(kernel.whole_axis(length)[0], dtype)
     if known_int(step) != 1:
         value = ex.infix("*", value, kernel.number(step), ex.PRODUCT, value.dtype)
     if known_int(begin) != 0:
@@ -232,13 +231,11 @@ def _arange(kernel: LoweringContext, node: Node) -> Expression:
 
 
 def _load(kernel: LoweringContext, node: Node) -> Expression:
-    target, items, extra, eviction = node.args
-    where = access(kernel, target, items, extra)  # pyright: ignore[reportArgumentType]
+    target, items, extra, eviction = args_of(node)
+    where = access(kernel, target, items, extra)
     args = [where.pointer.text]
     if where.mask is not None:
-        args += (
-            [where.mask.text, "other=0"] if where.pointer.shape else [where.mask.text, "other=0"]
-        )
+        args += [where.mask.text, "other=0"]
     if eviction is not None:
         args.append(f"eviction_policy={eviction!r}")
     dtype = kernel.dtype_of(node)
@@ -246,9 +243,9 @@ def _load(kernel: LoweringContext, node: Node) -> Expression:
 
 
 def _store(kernel: LoweringContext, node: Node) -> None:
-    target, items, value, extra = node.args
-    where = access(kernel, target, items, extra)  # pyright: ignore[reportArgumentType]
-    stored = _stored(kernel, value, where.pointer, target.fake.dtype)  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+    target, items, value, extra = args_of(node)
+    where = access(kernel, target, items, extra)
+    stored = _stored(kernel, value, where.pointer, target.fake.dtype)
     mask = [] if where.mask is None else [where.mask.text]
     line = f"tl.store({', '.join([where.pointer.text, stored.text, *mask])})"
     if len(line) > _LONGEST_LINE and not stored.text.isidentifier():
@@ -276,8 +273,8 @@ def _stored(
 
 
 def _getitem(kernel: LoweringContext, node: Node) -> Expression:
-    source, index = node.args
-    return kernel.results[source][index]  # pyright: ignore[reportArgumentType]
+    source, index = args_of(node)
+    return kernel.results[source][index]
 
 
 def _pair(kernel: LoweringContext, node: Node) -> None:
@@ -285,7 +282,7 @@ def _pair(kernel: LoweringContext, node: Node) -> None:
 
 
 def _tile_index(kernel: LoweringContext, node: Node) -> Expression:
-    return kernel.tile_index(node.args[0])  # pyright: ignore[reportArgumentType]
+    return kernel.tile_index(args_of(node)[0])
 
 
 _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {

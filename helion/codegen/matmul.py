@@ -9,7 +9,7 @@ import torch
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.reductions import masked
-from helion.ir.graph import Node, value_of
+from helion.ir.graph import Node, args_of, value_of
 
 if TYPE_CHECKING:
     from helion.codegen.operations import LoweringContext
@@ -19,19 +19,19 @@ aten = torch.ops.aten
 
 def dot(kernel: LoweringContext, node: Node) -> Expression:
     """`hl.dot(mat1, mat2, acc)`."""
-    mat1, mat2, acc = node.args[:3]
+    mat1, mat2, acc = args_of(node)[:3]
     return _product(kernel, mat1, mat2, acc, kernel.dtype_of(node), value_of(node).shape)
 
 
 def matmul(kernel: LoweringContext, node: Node) -> Expression:
     """`mm`, `bmm`: the operands' dtype, accumulated in float32."""
-    mat1, mat2 = node.args[:2]
+    mat1, mat2 = args_of(node)[:2]
     return _product(kernel, mat1, mat2, None, kernel.dtype_of(node), value_of(node).shape)
 
 
 def addmm(kernel: LoweringContext, node: Node) -> Expression:
     """`addmm`, `baddbmm`: the dtype of the accumulator."""
-    acc, mat1, mat2 = node.args[:3]
+    acc, mat1, mat2 = args_of(node)[:3]
     return _product(kernel, mat1, mat2, acc, kernel.dtype_of(node), value_of(node).shape)
 
 

@@ -143,7 +143,7 @@ def _slice(
 def _gather(
     kernel: Kernel, node: Any, value: torch.Tensor, at: int, width: int, rank: int
 ) -> tuple[Expression, Expression | None]:
-    """An index tensor of `value.dim()` dimensions, right-aligned in `width` ones that begin at `at`."""
+    """An index tensor, right-aligned in the `width` dimensions that begin at `at`."""
     lead = at + width - value.dim()
     index = kernel.place(kernel.operand(node), value.dim(), lead, rank)
     mask = kernel.mask_of(value.shape)

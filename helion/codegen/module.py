@@ -5,11 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from helion.codegen.grid import choices, emit_program_ids, grid_text
 from helion.codegen.host import HostWriter
-from helion.codegen.kernel import Parameter
 from helion.codegen.lower import lower_graph
 from helion.codegen.names import RESERVED, Block, Names
 from helion.codegen.operations import LoweringContext
@@ -18,6 +15,9 @@ from helion.ir.passes import run_passes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import torch
+
+    from helion.codegen.kernel import Parameter
     from helion.frontend.program import TypedProgram
 
 
@@ -83,7 +83,7 @@ def _emit_loops(kernel: LoweringContext, config: Mapping[str, Any]) -> list[str]
     root.attach(kernel.head, 0)
     grids = [grid_text(kernel, loop.axes) for loop in loops]
     pid = "tl.program_id(0)"
-    if len(loops) > 1 or len(loops[0].axes) > 1:
+    if len(loops) > 1 or any(len(loop.axes) > 1 for loop in loops):
         pid = kernel.names.fresh("pid")
         root.line(f"{pid} = tl.program_id(0)")
     parts = [(root, pid)] if len(loops) == 1 else _branches(kernel, root, grids, pid)
@@ -175,9 +175,11 @@ def _imports(
     if "triton_helpers." in text:
         lines.append("from helion.runtime import triton_helpers")
     lines.append("from helion.runtime import default_launcher as _default_launcher")
-    for function in ("seed64", "wrap64"):
-        if any(f"_{function}(" in line for line in launch):
-            lines.append(f"from helion.runtime.launcher import {function} as _{function}")
+    lines += [
+        f"from helion.runtime.launcher import {function} as _{function}"
+        for function in ("seed64", "wrap64")
+        if any(f"_{function}(" in line for line in launch)
+    ]
     if host.uses_source:
         lines.append(f"import {module_name} as _source_module")
     return lines

@@ -62,4 +62,4 @@ class Block:
         return result
 
     def __bool__(self) -> bool:
-        return any((not isinstance(p, str) and bool(p[1])) or isinstance(p, str) for p in self._parts)
+        return any(isinstance(p, str) or bool(p[1]) for p in self._parts)

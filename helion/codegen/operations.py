@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helion.codegen import expression as ex
-from helion.codegen.expression import Expression
 from helion.codegen.kernel import Kernel
 from helion.ir.graph import Node
 from helion.ir.symbols import is_number, known_int
@@ -16,6 +15,7 @@ from helion.ir.symbols import is_number, known_int
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from helion.codegen.expression import Expression
     from helion.ir.tiles import TileAxis
 
 

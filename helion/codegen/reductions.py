@@ -8,7 +8,7 @@ import torch
 
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
-from helion.ir.graph import Node, value_of
+from helion.ir.graph import Node, args_of, value_of
 from helion.language import creation, memory
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def _padding(node: Any) -> Any:
         # Lanes of a gather may be real where its own mask says nothing of this axis.
         return 0
     if node.target in (prims.convert_element_type.default, prims.neg.default):
-        return _padding(node.args[0])
+        return _padding(args_of(node)[0])
     if node.target is creation.full:
-        return node.args[1]
+        return args_of(node)[1]
     return None
 
 
@@ -97,11 +97,11 @@ def _function(target: Any, dtype: torch.dtype) -> str:
 
 def reduce(kernel: LoweringContext, node: Node) -> Expression:
     """sum, prod, amax, amin over one or several dimensions."""
-    source, given = node.args[0], node.args[1]
+    source, given = args_of(node)[0], args_of(node)[1]
     sizes = list(value_of(source).shape)
-    dims = sorted(range(len(sizes)) if given is None else given, reverse=True)  # pyright: ignore[reportArgumentType]
+    dims = sorted(range(len(sizes)) if given is None else given, reverse=True)
     dtype = kernel.dtype_of(source)
-    identity = _IDENTITIES[node.target](dtype)  # pyright: ignore[reportArgumentType]
+    identity = _IDENTITIES[node.target](dtype)
     value = masked(kernel, source, dims, identity)
     result = kernel.dtype_of(node)
     if result is not dtype and dtype is not torch.bool:
@@ -116,18 +116,18 @@ def reduce(kernel: LoweringContext, node: Node) -> Expression:
 
 def index_of_extreme(kernel: LoweringContext, node: Node) -> list[Expression]:
     """`max.dim`, `min.dim`: the values and their first indices."""
-    source, given = node.args[0], node.args[1]
+    source, given = args_of(node)[0], args_of(node)[1]
     name = "max" if node.target is aten.max.dim else "min"
-    keep = bool(node.args[2]) if len(node.args) > 2 else False
-    return _with_index(kernel, node, source, int(given), name, keep)  # pyright: ignore[reportArgumentType]
+    keep = bool(args_of(node)[2]) if len(args_of(node)) > 2 else False
+    return _with_index(kernel, node, source, int(given), name, keep)
 
 
 def argument_of_extreme(kernel: LoweringContext, node: Node) -> Expression:
     """`argmax`, `argmin`."""
-    source, given = node.args[0], node.args[1]
+    source, given = args_of(node)[0], args_of(node)[1]
     name = "max" if node.target is aten.argmax.default else "min"
-    keep = bool(node.args[2]) if len(node.args) > 2 else False
-    return _with_index(kernel, node, source, int(given), name, keep)[1]  # pyright: ignore[reportArgumentType]
+    keep = bool(args_of(node)[2]) if len(args_of(node)) > 2 else False
+    return _with_index(kernel, node, source, int(given), name, keep)[1]
 
 
 def _with_index(
@@ -161,9 +161,9 @@ def _keep(value: Expression, dim: int, rank: int) -> Expression:
 
 def variance(kernel: LoweringContext, node: Node) -> Expression:
     """`prims.var`: the mean of squared distances, in two passes over the block."""
-    source, given, correction = node.args[0], node.args[1], node.args[2]
+    source, given, correction = args_of(node)[0], args_of(node)[1], args_of(node)[2]
     sizes = list(value_of(source).shape)
-    dims: list[int] = list(range(len(sizes)) if given is None else given)  # pyright: ignore[reportArgumentType]
+    dims: list[int] = list(range(len(sizes)) if given is None else given)
     count = _count(kernel, [sizes[d] for d in dims])
     value = masked(kernel, source, dims, 0)
     mean = ex.infix("/", _sum(value, dims, keep=True), count, ex.PRODUCT, value.dtype)
@@ -175,7 +175,7 @@ def variance(kernel: LoweringContext, node: Node) -> Expression:
     square = Expression(f"{name} * {name}", value.dtype, tuple(value.shape), ex.PRODUCT)
     total = _sum(square, dims, keep=False)
     if correction != 0:
-        count = ex.infix("-", count, ex.literal(float(correction)), ex.SUM, None)  # pyright: ignore[reportArgumentType]
+        count = ex.infix("-", count, ex.literal(float(correction)), ex.SUM, None)
     return ex.infix("/", total, count, ex.PRODUCT, value.dtype)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from helion.ir.symbols import SYMBOLIC, is_number, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

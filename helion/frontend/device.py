@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ from helion.language import memory, subscript, tiles
 from helion.language._op import Op
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from helion.frontend.compilation import Compilation
     from helion.frontend.source import FunctionSource
@@ -88,15 +87,13 @@ class DeviceEvaluator(Runner):
 
     def _view(self, value: torch.Tensor, index: list[Any], node: ast.AST) -> Any:
         index = subscript.expand_ellipsis(index, value.dim(), self.source.span(node))
-        dim = 0
-        for item in index:
+        for dim, item in enumerate(index):
             if item is None:
                 value = self._call_torch(torch.unsqueeze, (value, dim), {}, node)
             elif item != slice(None):
                 raise exc.InvalidIndexingType(
                     self.source.span(node), got="a subscript of a device value other than None, :"
                 )
-            dim += 1
         return value
 
     def set_item(self, node: ast.Subscript, value: Any) -> None:
@@ -140,9 +137,9 @@ class DeviceEvaluator(Runner):
         if is_authors(function):
             return self.call_function(function, args, kwargs, node)
         leaves = tree_flatten((args, kwargs))[0]
-        if not any(isinstance(a, (torch.Tensor, HostTensor, TileAxis, TileItem)) for a in leaves):
-            if not _is_torch(function):
-                return self.call_python(function, args, kwargs, node)
+        on_device = any(isinstance(a, (torch.Tensor, HostTensor)) or _is_tile(a) for a in leaves)
+        if not on_device and not _is_torch(function):
+            return self.call_python(function, args, kwargs, node)
         return self._call_torch(function, args, kwargs, node)
 
     def call_python(
@@ -232,7 +229,7 @@ class DeviceEvaluator(Runner):
         if not is_number(by):
             raise exc.IncorrectTileUsage(self.source.span(node), got=type(by).__name__)
         item = tile if isinstance(tile, TileItem) else TileItem(tile)
-        return TileItem(item.axis, item.shift + sign * by)  # pyright: ignore[reportOperatorIssue]
+        return TileItem(item.axis, item.shift + sign * by)
 
     def _call_torch(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, node: ast.AST
@@ -249,8 +246,7 @@ class DeviceEvaluator(Runner):
                 return self.as_tensor(value)
             return value.size if isinstance(value, TileAxis) else value
 
-        is_axis: Callable[[Any], bool] = lambda v: isinstance(v, (TileAxis, TileItem))
-        args, kwargs = tree_map(convert, (args, kwargs), is_leaf=is_axis)
+        args, kwargs = tree_map(convert, (args, kwargs), is_leaf=_is_tile)
         try:
             with self.recorder.symbols.fake_mode, self.recorder:
                 return function(*args, **kwargs)
@@ -281,6 +277,10 @@ def _bind_arguments(
         raise exc.TypeInferenceError(span, detail=f"{function.__name__}: {error}") from error
     bound.apply_defaults()
     return dict(bound.arguments)
+
+
+def _is_tile(value: Any) -> bool:
+    return isinstance(value, (TileAxis, TileItem))
 
 
 def _is_torch(function: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,6 +17,8 @@ from helion.ir.symbols import SYMBOLIC, HostNumber, is_number, kind_of
 from helion.language._op import Op
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from helion.frontend.compilation import Compilation
     from helion.frontend.scope import Scope
     from helion.frontend.source import FunctionSource

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,7 @@ def analyze(
     while True:
         try:
             return _Analysis(source, module, arguments, device, options, constants).run()
-        except Respecialize as again:
+        except Respecialize as again:  # noqa: PERF203 - each attempt knows one more constant
             constants = {**constants, **again.constants}
 
 
@@ -127,10 +128,8 @@ class _Analysis:
 
     def run(self) -> TypedProgram:
         """Interpret the whole function."""
-        try:
+        with contextlib.suppress(ReturnValue):
             self._run_body(self.source.tree.body)
-        except ReturnValue:
-            pass
         if not self.loops:
             raise exc.NoDeviceLoopsInKernel(self.source.span(self.source.tree))
         compilation = self.compilation

@@ -10,7 +10,6 @@ import torch
 from helion import exc
 from helion.frontend.device import DeviceEvaluator
 from helion.frontend.statements import assigned_names
-from helion.frontend.trace import GraphBuilder
 from helion.ir.control import Region, for_loop, if_else
 from helion.ir.symbols import SYMBOLIC, DeviceNumber, freeze, is_number, kind_of, same
 from helion.ir.tiles import HostTensor, TileAxis
@@ -20,8 +19,9 @@ from helion.language.loops import LoopSpec, as_loop, loop_target
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from helion.frontend.trace import GraphBuilder
+
 # The types of carried variables settle after one more look, or not at all.
-_ATTEMPTS = 4
 
 
 class DeviceRunner(DeviceEvaluator):
@@ -105,7 +105,7 @@ class DeviceRunner(DeviceEvaluator):
         with self.recorder.resume(builder):
             values = [self._convert(after[n], t) for n, t in zip(names, types, strict=True)]
             outputs = tuple(freeze(self.recorder.node_of(v)) for v in values)
-        builder.graph.output(outputs)
+        builder.graph.output(outputs)  # pyright: ignore[reportArgumentType]
         return Region(builder.graph, tuple(names))
 
     def _convert(self, value: Any, to: Any) -> Any:
@@ -179,7 +179,7 @@ class DeviceRunner(DeviceEvaluator):
         before = dict(self.scope.device)
         names = [n for n in assigned_names(node.body) if n in before and _carries(before[n])]
         types = [before[n] for n in names]
-        for _ in range(_ATTEMPTS):
+        while True:
             self.scope.device = dict(before)
             with self.recorder.inner() as builder:
                 inputs = [self._input(builder, n, t) for n, t in zip(names, types, strict=True)]
@@ -203,7 +203,7 @@ class DeviceRunner(DeviceEvaluator):
         value = self._fresh(name, like)
         node = builder.placeholder(name, value)
         if isinstance(value, torch.Tensor):
-            self.recorder.bind(value, node)
+            self.recorder.bind(value, node)  # pyright: ignore[reportArgumentType]
         return value
 
     def _settle(self, name: str, before: Any, after: Any, node: ast.AST) -> Any:
@@ -226,6 +226,7 @@ class DeviceRunner(DeviceEvaluator):
 
 
 def target_names(target: ast.expr) -> list[str]:
+    """The variables that an assignment to a target binds."""
     return [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,7 +18,7 @@ from helion.ir.control import getitem
 from helion.ir.graph import emit, facts, set_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from helion.exc import Span
     from helion.ir.graph import Node
@@ -127,7 +126,7 @@ class Recorder(TorchDispatchMode):
         return node
 
     @contextlib.contextmanager
-    def inner(self) -> Iterator[GraphBuilder]:
+    def inner(self) -> Generator[GraphBuilder]:
         """Record into a new inner graph: the body of a loop or the branch of an if."""
         outer = self.builder
         self.builder = GraphBuilder(outer)
@@ -137,7 +136,7 @@ class Recorder(TorchDispatchMode):
             self.builder = outer
 
     @contextlib.contextmanager
-    def resume(self, builder: GraphBuilder) -> Iterator[None]:
+    def resume(self, builder: GraphBuilder) -> Generator[None]:
         """Go on recording into an inner graph that was left."""
         outer, self.builder = self.builder, builder
         try:
@@ -169,10 +168,7 @@ class Recorder(TorchDispatchMode):
             return self._leaf(func, args, kwargs)
         rule = decomposition_table.get(func)
         with self:
-            if rule is not None:
-                result = rule(*args, **kwargs)
-            else:
-                result = func.decompose(*args, **kwargs)
+            result = rule(*args, **kwargs) if rule is not None else func.decompose(*args, **kwargs)
         if result is not NotImplemented:
             return result
         return self._leaf(func, args, kwargs)

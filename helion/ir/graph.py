@@ -6,7 +6,6 @@ Everything that needs fx's untyped `meta` is in this file; the rest of the compi
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,7 +13,7 @@ import torch
 from helion.ir.symbols import freeze
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from helion.exc import Span
     from helion.ir.symbols import Symbols
@@ -48,6 +47,11 @@ def set_facts(node: Node, **changes: Any) -> None:
     """Record facts of a node, keeping those that are not named."""
     old = node.meta.get(_KEY)
     node.meta[_KEY] = dataclasses.replace(old, **changes) if old else NodeFacts(**changes)
+
+
+def args_of(node: Node) -> tuple[Any, ...]:
+    """The positional arguments of a node; what each is, its target says."""
+    return node.args
 
 
 def value_of(arg: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any
 
 import sympy
 import torch
@@ -14,13 +14,13 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 if TYPE_CHECKING:
     from helion.ir.tiles import BlockSize, TileAxis
 
-Scalar = Union[int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool]
+Scalar = int | float | bool | torch.SymInt | torch.SymFloat | torch.SymBool
 SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 @dataclasses.dataclass(frozen=True)
 class HostNumber:
-    """A number the host part computes; `text` is the host expression that holds it at the launch."""
+    """A number that the host part computes; `text` is the host expression that holds it."""
 
     text: str
     kind: type
@@ -62,7 +62,7 @@ class DeviceNumber:
     name: str
 
 
-Origin = Union[HostNumber, HostSize, BlockSymbol, AxisNumber, DeviceNumber]
+Origin = HostNumber | HostSize | BlockSymbol | AxisNumber | DeviceNumber
 
 
 class KernelShapeEnv(ShapeEnv):
@@ -87,7 +87,7 @@ class KernelShapeEnv(ShapeEnv):
         """As in ShapeEnv, with no guard kept; counts the answers that needed a hint."""
         self.guesses += 1
         with self.suppress_guards():
-            return super().evaluate_expr(*args, **kwargs)  # pyright: ignore[reportArgumentType]
+            return super().evaluate_expr(*args, **kwargs)
 
 
 class Symbols:
@@ -157,7 +157,7 @@ class Symbols:
 class Number:
     """A symbolic scalar as an argument of a node; fx itself wants none of torch's."""
 
-    expr: sympy.Basic
+    expr: sympy.Expr
     kind: type
 
     def __repr__(self) -> str:
@@ -169,11 +169,11 @@ def freeze(value: object) -> object:
     return Number(value.node.expr, kind_of(value)) if isinstance(value, SYMBOLIC) else value
 
 
-def expr_of(value: object) -> sympy.Basic:
+def expr_of(value: object) -> sympy.Expr:
     """The sympy expression of a number, symbolic or not."""
     if isinstance(value, SYMBOLIC):
         return value.node.expr
-    return value.expr if isinstance(value, Number) else sympy.sympify(value)
+    return value.expr if isinstance(value, Number) else sympy.sympify(value)  # pyright: ignore[reportReturnType]
 
 
 def kind_of(value: object) -> type:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
 if TYPE_CHECKING:
     from torch._subclasses.fake_tensor import FakeTensor
 
-Bound = Union[int, torch.SymInt, torch.fx.Node]
+Bound = int | torch.SymInt | torch.fx.Node
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

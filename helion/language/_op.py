@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch.overrides
@@ -20,7 +19,7 @@ import torch.overrides
 from helion import exc
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from helion.exc import Span
     from helion.ir.graph import Node
@@ -196,7 +195,7 @@ class Op:
 
 
 def _modes() -> bool:
-    return torch._C._len_torch_function_stack() > 0
+    return torch._C._len_torch_function_stack() > 0  # pyright: ignore[reportPrivateUsage]
 
 
 def op(signature: Callable[..., Any]) -> Op:

@@ -23,7 +23,7 @@ class constexpr(NamedTuple):
 
 @op
 def specialize(value: Any) -> Any:
-    """Make a size, a stride, an int argument, or a sequence of these a number known to the compiler.
+    """Make a size, a stride, an int argument, or a sequence of these known to the compiler.
 
     Every value that occurs gets a kernel of its own. Host part only; as a statement it holds for
     every later use of the same size.

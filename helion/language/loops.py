@@ -115,8 +115,8 @@ def as_loop(
     if isinstance(function, Op):
         if function is static_range:
             return None
-        bound = bind_call(ctx, function, args, kwargs)
-        return make_axes(ctx, function, *bound, names)
+        begin, end, step = bind_call(ctx, function, args, kwargs)
+        return make_axes(ctx, function, begin, end, step, names)
     if function is range:
         begin, end, step = _range_arguments(args)
         return make_axes(ctx, grid, begin, end, step, names)

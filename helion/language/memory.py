@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from helion import exc
 from helion.ir.symbols import is_number, known_int, same
 from helion.ir.tiles import HostTensor
@@ -15,6 +13,8 @@ from helion.language._op import TypeCtx, op
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import torch
 
 _EVICTION = (None, "evict_first", "evict_last")
 

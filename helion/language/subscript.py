@@ -74,6 +74,7 @@ def _flatten(index: Sequence[Any]) -> list[Any]:
 
 
 def expand_ellipsis(items: list[Any], rank: int, span: Span) -> list[Any]:
+    """The items with one for each of the `rank` dimensions: `:` where none was given."""
     given = sum(i is not None and i is not Ellipsis for i in items)
     missing = rank - given
     if missing < 0:

@@ -97,7 +97,7 @@ class ConfigSpec:
         return Config(block_sizes=sizes, num_warps=self._warps(math.prod(sizes) * self._row))
 
     def _gpu_tile(self) -> int:
-        """Elements a program works on: each thread moves 16 bytes of the narrowest tensor, twice."""
+        """Elements of a program: each thread moves 16 bytes of the narrowest tensor, twice."""
         nodes = list(_nodes(self._program.device))
         accesses = [n.args[0] for n in nodes if n.target in (memory.load, memory.store)]
         widths = [t.fake.dtype.itemsize for t in accesses if isinstance(t, HostTensor)]
@@ -251,7 +251,7 @@ def _evaluate(program: TypedProgram, value: Any, actual: dict[Origin, int]) -> i
     expr = expr_of(value)
     for symbol in expr.free_symbols:
         origin = program.device.symbols.origins.get(symbol)  # pyright: ignore[reportArgumentType]
-        expr = expr.subs(symbol, actual.get(origin, 1024))  # pyright: ignore[reportArgumentType]
+        expr = expr.subs(symbol, actual.get(origin, 1024))  # pyright: ignore[reportArgumentType, reportCallIssue]
     return int(expr) if expr.is_number else 1024  # pyright: ignore[reportArgumentType]
 
 
