@@ -94,6 +94,14 @@ class ConfigSpec:
             wanted = min(_next_power_of_2(spec.size_hint), spec.max_size, max(budget, 1))
             sizes[i] = max(wanted, spec.min_size)
             budget //= sizes[i]
+        # What a small tensor leaves over is for calls with more: a dynamic axis has any length.
+        for i in reversed(range(len(sizes))):
+            factor = min(
+                _next_power_of_2(budget + 1) // 2, self.block_sizes[i].max_size // sizes[i]
+            )
+            if factor > 1:
+                sizes[i] *= factor
+                budget //= factor
         return Config(block_sizes=sizes, num_warps=self._warps(math.prod(sizes) * self._row))
 
     def _gpu_tile(self) -> int:
