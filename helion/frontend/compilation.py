@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from helion import exc
 from helion.frontend.evaluate import Unwinding
 from helion.frontend.trace import Recorder
 from helion.frontend.types import TypePrinter
-from helion.ir.symbols import HostNumber, HostSize, Origin, Symbols, kind_of, known_int
+from helion.ir.symbols import (
+    SYMBOLIC,
+    HostNumber,
+    HostSize,
+    Origin,
+    Symbols,
+    kind_of,
+    known_int,
+)
+from helion.ir.tiles import HostTensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from helion import exc
     from helion.frontend.scope import HostImports
     from helion.ir.tiles import BlockSize, TileAxis
 
@@ -53,6 +63,7 @@ class Compilation:
         constants: sizes and ints that `hl.specialize` asked for, with their values.
         actual: the values that sizes, strides and ints have in the call that is compiled for.
         grid_rank: how many of `loops` belong to the grid.
+        parameters: where each parameter of the kernel stands.
     """
 
     options: Options
@@ -65,6 +76,7 @@ class Compilation:
     constants: dict[Origin, int] = dataclasses.field(default_factory=dict)
     actual: dict[Origin, int] = dataclasses.field(default_factory=dict)
     grid_rank: int = 0
+    parameters: dict[str, exc.Span] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.symbols)
@@ -113,14 +125,22 @@ class Compilation:
         origins = self.symbols.origins_in(value)
         raise Respecialize({o: self.actual[o] for o in origins})
 
+    def cause(self, value: Any) -> tuple[exc.Related, ...]:
+        """Where a value enters the kernel, if it is one of its parameters or an item of one."""
+        origin = self.symbols.origin(value) if isinstance(value, SYMBOLIC) else value
+        text = origin.text if isinstance(origin, (HostNumber, HostTensor)) else ""
+        name = re.split(r"[.\[]", text)[0]
+        if name not in self.parameters:
+            return ()
+        return (exc.Related(self.parameters[name], f"`{name}` enters the kernel here"),)
+
     def show(self, value: Any) -> str:
         """A value's type, for messages."""
         return TypePrinter(self.symbols).show(value)
 
     def show_sizes(self, sizes: Any) -> str:
         """Sizes in the author's names, for messages."""
-        printer = TypePrinter(self.symbols)
-        return f"[{', '.join(printer.number(s, '?') for s in sizes)}]"
+        return TypePrinter(self.symbols).sizes(sizes)
 
     def _strides(self, value: torch.Tensor, text: str, sizes: list[Any]) -> list[Any]:
         if not value.is_contiguous():

@@ -38,10 +38,26 @@ class CallContext:
 
     def span(self, argument: str | None = None) -> Span:
         """The source of one argument, or of the whole call."""
+        return self._source.span(self._argument(argument) or self._node)
+
+    def item_span(self, position: int, argument: str = "index") -> Span:
+        """The source of one item of a subscript, or of an argument that is a list."""
+        node = self._argument(argument)
+        if isinstance(node, (ast.Tuple, ast.List)) and position < len(node.elts):
+            node = node.elts[position]
+        return self._source.span(node or self._node)
+
+    def cause(self, value: Any) -> tuple[exc.Related, ...]:
+        """Where a value enters the kernel, if it is a parameter of it."""
+        return self.compilation.cause(value)
+
+    def _argument(self, name: str | None) -> ast.expr | None:
         node = self._node
-        if argument and self._op and isinstance(node, ast.Call):
-            node = _argument(node, argument, list(self._op.signature.parameters)) or node
-        return self._source.span(node)
+        if isinstance(node, ast.Subscript) and name == "index":
+            return node.slice
+        if name and self._op and isinstance(node, ast.Call):
+            return _argument(node, name, list(self._op.signature.parameters))
+        return None
 
     def record(self, op: Op, args: Sequence[Any], value: Any) -> Any:
         """Append a node that computes `value`."""

@@ -13,10 +13,12 @@ from torch.utils._pytree import tree_flatten, tree_map
 from helion import exc
 from helion.frontend import arithmetic
 from helion.frontend.context import CallContext
+from helion.frontend.failures import part_span, refuse_by_name, torch_error
 from helion.frontend.scope import Scope
 from helion.frontend.source import parse
 from helion.frontend.statements import ReturnValue, Runner
-from helion.ir.symbols import SYMBOLIC, is_number, kind_of
+from helion.ir.describe import type_name
+from helion.ir.symbols import SYMBOLIC, is_number, kind_of, known_int
 from helion.ir.tiles import HostTensor, TileAxis, TileItem
 from helion.language import memory, subscript, tiles
 from helion.language._op import Op
@@ -34,6 +36,12 @@ _TENSOR_FACTS = frozenset(
 )
 _HOST_ONLY = frozenset({"item", "tolist", "cpu", "cuda", "numpy", "backward"})
 _TILE_SUMS = {operator.add: 1, operator.sub: -1}
+_ARITHMETIC = frozenset(
+    {*arithmetic.BINARY.values(), *arithmetic.UNARY.values(), *arithmetic.COMPARE.values()}
+)
+_NO_ARITHMETIC = "a tile takes part in no arithmetic but `tile + k` and `tile - k`"
+# Helper functions within helper functions; more is a recursion that ends at run time, or never.
+_DEEPEST = 64
 
 
 class DeviceEvaluator(Runner):
@@ -74,26 +82,43 @@ class DeviceEvaluator(Runner):
             return memory.load.type_rule_fn(self.context(node), value, index)  # pyright: ignore[reportOptionalCall]
         if isinstance(value, torch.Tensor):
             return self._view(value, index, node)
+        return self._element(value, index[0] if len(index) == 1 else tuple(index), node)
+
+    def _element(self, value: Any, index: Any, node: ast.Subscript) -> Any:
+        """An item of a sequence or dict."""
+        span = self.source.span(node.slice)
+        if not hasattr(value, "__getitem__"):
+            detail = f"`{ast.unparse(node.value)}` is of type `{type_name(value)}`, without items"
+            raise exc.TypeInferenceError(self.source.span(node), detail=detail)
+        if isinstance(index, SYMBOLIC) and known_int(index) is None:
+            got = f"`{ast.unparse(node.slice)}`, a number that is known at run time only"
+            raise exc.InvalidSequenceSubscription(span, got=got)
         try:
-            return value[index[0] if len(index) == 1 else tuple(index)]
-        except (TypeError, IndexError, KeyError) as error:
-            span = self.source.span(node)
-            raise exc.InvalidSequenceSubscription(span, detail=str(error)) from error
+            return value[index]
+        except KeyError as error:
+            advice = f"its keys are {', '.join(map(repr, value))}"
+            raise exc.InvalidSequenceSubscription(span, got=repr(index), advice=advice) from error
+        except IndexError as error:
+            advice = f"it has {len(value)} items"
+            raise exc.InvalidSequenceSubscription(span, got=index, advice=advice) from error
+        except TypeError as error:
+            got = f"`{type_name(index)}`"
+            raise exc.InvalidSequenceSubscription(span, got=got) from error
 
     def _index(self, node: ast.Subscript) -> list[Any]:
         if isinstance(node.slice, ast.Tuple):
             return [self.evaluate(i) for i in node.slice.elts]
         return [self.evaluate(node.slice)]
 
-    def _view(self, value: torch.Tensor, index: list[Any], node: ast.AST) -> Any:
+    def _view(self, value: torch.Tensor, index: list[Any], node: ast.Subscript) -> Any:
+        context = self.context(node)
+        for position, item in enumerate(index):
+            if not (item is None or item is Ellipsis or _is_whole(item)):
+                raise exc.DeviceValueIndexing(context.item_span(position), got=type_name(item))
         index = subscript.expand_ellipsis(index, value.dim(), self.source.span(node))
         for dim, item in enumerate(index):
             if item is None:
                 value = self._call_torch(torch.unsqueeze, (value, dim), {}, node)
-            elif item != slice(None):
-                raise exc.InvalidIndexingType(
-                    self.source.span(node), got="a subscript of a device value other than None, :"
-                )
         return value
 
     def set_item(self, node: ast.Subscript, value: Any) -> None:
@@ -108,10 +133,30 @@ class DeviceEvaluator(Runner):
         elif isinstance(target, list) and isinstance(index[0], int):
             target[index[0]] = value
         elif isinstance(target, torch.Tensor):
-            raise exc.DeviceTensorSubscriptAssignmentNotAllowed(self.source.span(node))
+            name = ast.unparse(node.value)
+            span = self.source.span(node)
+            raise exc.DeviceTensorSubscriptAssignmentNotAllowed(span, name=name)
         else:
-            got = type(target).__name__
-            raise exc.NonTensorSubscriptAssign(self.source.span(node), got=got)
+            span = self.source.span(node.value)
+            raise exc.NonTensorSubscriptAssign(span, got=type_name(target))
+
+    def exec_Assign(self, node: ast.Assign) -> None:
+        """`target = value`."""
+        if len(node.targets) > 1:
+            raise exc.AssignmentMultipleTargets(self.source.span(node))
+        try:
+            super().exec_Assign(node)
+        except exc.ShapeMismatch as error:
+            if error.location == self.source.span(node.targets[0]):
+                value = exc.Related(self.source.span(node.value), f"shape {error.fields['lhs']}")
+                raise error.with_related(value) from error.__cause__
+            raise
+
+    def check_starred(self, nodes: Sequence[ast.expr]) -> None:
+        """Device code writes the values out."""
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                raise exc.StarredArgsNotSupportedOnDevice(self.source.span(node))
 
     def eval_IfExp(self, node: ast.IfExp) -> Any:
         """`a if condition else b`: one of them where the condition is known, a select where not."""
@@ -132,6 +177,11 @@ class DeviceEvaluator(Runner):
             return self.call_op(function, args, kwargs, node)
         if function in _TILE_SUMS and isinstance(args[0], (TileAxis, TileItem)):
             return self._shift(args[0], args[1], _TILE_SUMS[function], node)
+        if function in _ARITHMETIC and any(map(_is_tile, args)):
+            raise exc.IncorrectTileUsage(self.source.span(node), detail=_NO_ARITHMETIC)
+        if _is_kernel(function):
+            name = getattr(function, "name", "")
+            raise exc.NestedKernelCallsNotSupported(self.source.span(node), name=name)
         if function is torch.tensor and is_number(args[0]):
             return self.number_tensor(args[0], **kwargs)
         if is_authors(function):
@@ -173,8 +223,9 @@ class DeviceEvaluator(Runner):
         """Interpret the author's function in place."""
         if isinstance(function, MethodType):
             function, args = function.__func__, (function.__self__, *args)
-        if self.depth > 64:
-            raise exc.TypeInferenceError(self.source.span(node), detail="recursion in device code")
+        if self.depth > _DEEPEST:
+            detail = f"`{function.__name__}` calls itself more than {_DEEPEST} times"
+            raise exc.TypeInferenceError(self.source.span(node), detail=detail)
         source = parse(function)
         scope = Scope(self.closure(function), {}, function.__globals__)
         inner = type(self)(source, scope, self.compilation, self.depth + 1)
@@ -184,6 +235,9 @@ class DeviceEvaluator(Runner):
             inner.run(source.tree.body)
         except ReturnValue as returned:
             return returned.value
+        except exc.Base as error:
+            call = exc.Related(self.source.span(node), f"`{function.__name__}` is called here")
+            raise error.with_related(call) from error.__cause__
         finally:
             self.recorder.span = outer_span
         return None
@@ -227,7 +281,8 @@ class DeviceEvaluator(Runner):
 
     def _shift(self, tile: TileAxis | TileItem, by: Any, sign: int, node: ast.AST) -> TileItem:
         if not is_number(by):
-            raise exc.IncorrectTileUsage(self.source.span(node), got=type(by).__name__)
+            detail = f"a tile and a value of type `{type_name(by)}` cannot be added"
+            raise exc.IncorrectTileUsage(self.source.span(node), detail=detail)
         item = tile if isinstance(tile, TileItem) else TileItem(tile)
         return TileItem(item.axis, item.shift + sign * by)
 
@@ -236,6 +291,12 @@ class DeviceEvaluator(Runner):
     ) -> Any:
         span = self.source.span(node)
         self.recorder.span = span
+
+        refuse_by_name(function, span)
+        for position, value in enumerate(args):
+            if isinstance(value, HostTensor):
+                place = part_span(self.source, node, position)
+                raise exc.HostTensorDirectUsage(place, name=value.text)
 
         def convert(value: Any) -> Any:
             if isinstance(value, HostTensor):
@@ -253,17 +314,8 @@ class DeviceEvaluator(Runner):
         except exc.Base:
             raise
         except Exception as error:
-            raise _torch_error(error, args, span, self.compilation.show_sizes) from error
-
-
-def _torch_error(
-    error: Exception, args: Sequence[Any], span: exc.Span, show: Callable[[Any], str]
-) -> exc.BaseError:
-    shapes = [show(a.shape) for a in args if isinstance(a, torch.Tensor)]
-    text = str(error)
-    if len(shapes) > 1 and ("broadcast" in text or "size of tensor" in text):
-        return exc.ShapeMismatch(span, lhs=shapes[0], rhs=shapes[1])
-    return exc.TorchOpTracingError(span, detail=f"{type(error).__name__}: {text}")
+            said = torch_error(error, function, args, node, self.source, self.compilation)
+            raise said from error
 
 
 def _bind_arguments(
@@ -281,6 +333,15 @@ def _bind_arguments(
 
 def _is_tile(value: Any) -> bool:
     return isinstance(value, (TileAxis, TileItem))
+
+
+def _is_whole(item: Any) -> bool:
+    return isinstance(item, slice) and (item.start, item.stop, item.step) == (None, None, None)
+
+
+def _is_kernel(function: Any) -> bool:
+    # Known by its module: the front end may not import the runtime.
+    return type(function).__module__ == "helion.runtime.kernel"
 
 
 def _is_torch(function: Any) -> bool:

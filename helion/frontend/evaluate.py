@@ -15,7 +15,7 @@ from helion.frontend.refused import not_supported
 from helion.ir.symbols import SYMBOLIC
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from helion.frontend.scope import Scope
     from helion.frontend.source import FunctionSource
@@ -91,6 +91,7 @@ class Evaluator:
         }
 
     def _items(self, nodes: list[ast.expr]) -> list[Any]:
+        self.check_starred(nodes)
         items: list[Any] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
@@ -98,6 +99,9 @@ class Evaluator:
             else:
                 items.append(self.evaluate(node))
         return items
+
+    def check_starred(self, nodes: Sequence[ast.expr]) -> None:
+        """Whether `*values` may stand among these: on the host it may."""
 
     def eval_BinOp(self, node: ast.BinOp) -> Any:
         """`a + b` and its like."""

@@ -98,6 +98,8 @@ class _Analysis:
         self.source = source
         self.compilation = Compilation(options, device, symbols, HostImports(symbols))
         self.compilation.constants = constants
+        nodes = [*source.tree.args.posonlyargs, *source.tree.args.args]
+        self.compilation.parameters = {a.arg: source.span(a) for a in nodes}
         host = {name: self._argument(value, name) for name, value in arguments.items()}
         self.scope = Scope(host, {}, module)
         self.host = HostRunner(source, self.scope, self.compilation, self._top_loop)

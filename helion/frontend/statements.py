@@ -9,6 +9,8 @@ from helion import exc
 from helion.frontend import arithmetic
 from helion.frontend.evaluate import Evaluator, Unwinding
 from helion.frontend.refused import not_supported
+from helion.ir.describe import type_name
+from helion.ir.tiles import TileAxis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +72,7 @@ class Runner(Evaluator):
             raise exc.InvalidAssignment(self.source.span(target), target=ast.unparse(target))
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Any) -> None:
+        self.check_starred(target.elts)
         items = self.items_of(value, target)
         starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
         if starred:
@@ -77,17 +80,21 @@ class Runner(Evaluator):
             items[at : len(items) - after] = [items[at : len(items) - after]]
         if len(items) != len(target.elts):
             span = self.source.span(target)
-            raise exc.FailedToUnpackTupleAssign(span, expected=len(target.elts), got=len(items))
+            raise exc.FailedToUnpackTupleAssign(
+                span, expected=len(target.elts), got=f"{len(items)} values"
+            )
         for part, item in zip(target.elts, items, strict=True):
             self.assign(part.value if isinstance(part, ast.Starred) else part, item)
 
     def items_of(self, value: Any, node: ast.AST) -> list[Any]:
         """The items of a value that is unpacked."""
+        if isinstance(value, TileAxis):
+            raise exc.FailedToUnpackTile(self.source.span(node))
         try:
             return list(value)
         except TypeError as error:
-            span = self.source.span(node)
-            raise exc.FailedToUnpackTupleAssign(span, expected="several", got=1) from error
+            got = f"a value of type `{type_name(value)}`"
+            raise exc.FailedToUnpackTupleAssign(self.source.span(node), got=got) from error
 
     def exec_Assign(self, node: ast.Assign) -> None:
         """`target = value`."""

@@ -38,6 +38,14 @@ class TypeCtx(Protocol):
         """The author's source of the call, or of one of its arguments."""
         ...
 
+    def item_span(self, position: int, argument: str = "index") -> Span:
+        """The author's source of one item of a subscript, or of an argument that is a list."""
+        ...
+
+    def cause(self, value: Any) -> tuple[exc.Related, ...]:
+        """Where a value enters the kernel, if it is one of its parameters."""
+        ...
+
     def record(self, op: Op, args: Sequence[Any], value: Any) -> Any:
         """Append a node that computes `value`, and return the value."""
         ...
