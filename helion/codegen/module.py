@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from helion.codegen.grid import choices, emit_program_ids, grid_text
@@ -10,7 +11,7 @@ from helion.codegen.host import HostWriter
 from helion.codegen.lower import lower_graph
 from helion.codegen.names import RESERVED, Block, Names
 from helion.codegen.operations import LoweringContext
-from helion.ir.passes import run_passes
+from helion.ir.passes import everywhere, passes_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,14 +32,34 @@ class Options:
     dot_precision: str = "tf32"
 
 
+@dataclasses.dataclass(frozen=True)
+class GeneratedModule:
+    """The module that runs a kernel with one config.
+
+    Attributes:
+        imports: its imports.
+        kernel: the Triton function.
+        host: the host function, which launches it.
+    """
+
+    imports: str
+    kernel: str
+    host: str
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+        return f"{self.imports}\n\n\n{self.kernel}\n\n\n{self.host}\n"
+
+
 def generate(
     program: TypedProgram,
     module: Mapping[str, Any],
     module_name: str,
     config: Mapping[str, Any],
     options: Options,
-) -> str:
-    """The text of a module that holds the kernel for one config.
+) -> GeneratedModule:
+    """The module that runs a kernel with one config.
 
     Args:
         program: the typed program.
@@ -49,7 +70,9 @@ def generate(
     """
     name = program.source.name
     names = Names(RESERVED | {f"_helion_{name}"})
-    device = program.device.map_graphs(lambda g: run_passes(g, options.keep_narrowing))
+    device = program.device
+    for rewrite in passes_for(keep_narrowing=options.keep_narrowing):
+        device = device.map_graphs(partial(everywhere, rewrite))
     blocks = {b: config["block_sizes"][b.position] for b in device.blocks if b.position is not None}
     kernel = LoweringContext(device, blocks, program.host_numbers, options.index_dtype, names)
     kernel.dot_precision = options.dot_precision
@@ -59,20 +82,12 @@ def generate(
     parameters = kernel.ordered_parameters(kernel.arguments)
     launch = _launch(kernel, parameters, name, config, grids, blocks)
     host = HostWriter(program, module, launch)
-    host_body = host.body()
-    signature = host.signature()
-    return "\n".join(
-        [
-            *_imports(host, module_name, kernel, launch),
-            "",
-            "",
-            *_kernel_lines(kernel, parameters, name),
-            "",
-            "",
-            f"def {name}({signature}):",
-            *(f"    {line}" for line in host_body),
-            "",
-        ]
+    host_body = [f"    {line}" for line in host.body()]
+    host_lines = [f"def {name}({host.signature()}):", *host_body]
+    return GeneratedModule(
+        imports="\n".join(_imports(host, module_name, kernel, launch)),
+        kernel="\n".join(_kernel_lines(kernel, parameters, name)),
+        host="\n".join(host_lines),
     )
 
 

@@ -125,7 +125,7 @@ class BoundKernel:
         """The generated host function for a config; takes the kernel's arguments by position."""
         complete = self._complete(config)
         if complete not in self._compiled:
-            text = self._generate(complete)
+            text = self._generate(complete).text
             interpreter.install()
             module = load_module(self.kernel.name, text)
             self._compiled[complete] = getattr(module, self.kernel.name)
@@ -134,7 +134,9 @@ class BoundKernel:
                 print(f"# {module.__file__}\n{text}", file=sys.stderr)
         return self._compiled[complete]
 
-    def _generate(self, config: Config, origin_lines: bool | None = None) -> str:
+    def _generate(
+        self, config: Config, origin_lines: bool | None = None
+    ) -> codegen.GeneratedModule:
         if origin_lines is None:
             origin_lines = self.settings.output_origin_lines
         settings = self.settings
@@ -151,7 +153,7 @@ class BoundKernel:
         output_origin_lines: bool | None = None,
     ) -> str:
         """The text of the generated module."""
-        return self._generate(self._complete(config), output_origin_lines)
+        return self._generate(self._complete(config), output_origin_lines).text
 
     to_code = to_triton_code
 

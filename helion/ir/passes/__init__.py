@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+from collections.abc import Callable
 
+import torch
+
+from helion.ir.control import CONTROL_FLOW, Region
+from helion.ir.graph import args_of, copy_graph
 from helion.ir.passes.dead_code import remove_dead_code
 from helion.ir.passes.narrowing import drop_narrowing
 
-if TYPE_CHECKING:
-    import torch
+__all__ = ["PASSES", "Pass", "everywhere", "passes_for"]
 
-__all__ = ["run_passes"]
+Pass = Callable[[torch.fx.Graph], torch.fx.Graph]
+
+# In this order.
+PASSES: tuple[Pass, ...] = (drop_narrowing, remove_dead_code)
 
 
-def run_passes(graph: torch.fx.Graph, keep_narrowing: bool) -> torch.fx.Graph:
-    """Every pass, in order: drop narrowing round trips, then what nobody reads."""
-    if not keep_narrowing:
-        graph = drop_narrowing(graph)
-    return remove_dead_code(graph)
+def passes_for(*, keep_narrowing: bool) -> tuple[Pass, ...]:
+    """The passes that the author's settings ask for, in order."""
+    return tuple(p for p in PASSES if p is not drop_narrowing or not keep_narrowing)
+
+
+def everywhere(rewrite: Pass, graph: torch.fx.Graph) -> torch.fx.Graph:
+    """Apply a pass to a graph, and to those of its loops and branches.
+
+    The inner graphs go first, so that what a pass takes out of them does not hold on to the rest.
+    """
+    graph = copy_graph(graph)
+    for node in graph.nodes:
+        if node.target in CONTROL_FLOW:
+            node.args = tuple(
+                dataclasses.replace(a, graph=everywhere(rewrite, a.graph))
+                if isinstance(a, Region)
+                else a
+                for a in args_of(node)
+            )
+    return rewrite(graph)
