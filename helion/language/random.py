@@ -8,6 +8,7 @@ import torch
 
 from helion import exc
 from helion.ir.graph import Node, value_of
+from helion.ir.describe import type_name
 from helion.ir.symbols import is_number, kind_of, known_int, same
 from helion.ir.tiles import HostTensor, TileAxis
 from helion.language import _philox
@@ -16,7 +17,7 @@ from helion.language._op import LowerCtx, TypeCtx, op
 from helion.language.creation import check_device, shape_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _INTEGERS = frozenset(
     {torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32}
@@ -71,26 +72,28 @@ def rand(
 def check_seed(ctx: TypeCtx, seed: Any, sizes: Sequence[Any]) -> Any:
     """The seed as a number or a device tensor, loaded if it is one; or an error that says why."""
     if isinstance(seed, HostTensor):
-        _check_seed_dtype(ctx, seed.fake.dtype)
+        _check_seed_dtype(ctx, seed, seed.fake.dtype)
         if known_int(seed.fake.numel()) not in (1, None):
             shapes = {"seed_shape": ctx.show(seed.fake.shape), "shape": ctx.show(sizes)}
-            raise exc.SeedShapeMismatch(ctx.span("seed"), **shapes)
+            related = ctx.cause(seed)
+            raise exc.SeedShapeMismatch(ctx.span("seed"), **shapes, related=related)
         return ctx.load(seed, [0] * seed.fake.dim())
     if isinstance(seed, torch.Tensor):
-        _check_seed_dtype(ctx, seed.dtype)
+        _check_seed_dtype(ctx, seed, seed.dtype)
         _check_seed_shape(ctx, seed, sizes)
         return seed
     if not is_number(seed) or kind_of(seed) is not int:
-        got = kind_of(seed).__name__ if is_number(seed) else type(seed).__name__
-        raise exc.SeedNotInteger(ctx.span("seed"), got=got)
+        related = ctx.cause(seed)
+        raise exc.SeedNotInteger(ctx.span("seed"), got=type_name(seed), related=related)
     if isinstance(seed, int) and not -(2**63) <= seed < 2**64:
         raise exc.SeedOutOfRange(ctx.span("seed"), value=seed)
     return seed
 
 
-def _check_seed_dtype(ctx: TypeCtx, dtype: torch.dtype) -> None:
+def _check_seed_dtype(ctx: TypeCtx, seed: Any, dtype: torch.dtype) -> None:
     if dtype not in _INTEGERS:
-        raise exc.SeedNotInteger(ctx.span("seed"), got=f"tensor of {dtype}")
+        related = ctx.cause(seed)
+        raise exc.SeedNotInteger(ctx.span("seed"), got=type_name(seed), related=related)
 
 
 def _check_seed_shape(ctx: TypeCtx, seed: torch.Tensor, sizes: Sequence[Any]) -> None:
@@ -107,6 +110,13 @@ class RandAxis(NamedTuple):
     size: object
     origin: object
     extent: object
+
+    def ir_text(self, show: Callable[[Any], str]) -> str:
+        """`tile + origin of extent`, where there is an origin, and where the extent counts."""
+        text = show(self.size if self.tile is None else self.tile)
+        if known_int(self.origin) != 0:
+            text += f" + {show(self.origin)}"
+        return text if known_int(self.extent) == 0 else f"{text} of {show(self.extent)}"
 
 
 @rand.type_rule
@@ -161,15 +171,14 @@ def _one_per_axis(ctx: TypeCtx, name: str, values: Any, count: int, default: Any
     for value in values:
         is_int = is_number(value) and kind_of(value) is int
         if not is_int and not (ctx.is_device(value) and value.dim() == 0):
-            detail = f"`{name}` holds integers, not `{type(value).__name__}`"
+            detail = f"`{name}` holds integers, not `{type_name(value)}`"
             raise exc.InvalidRandArgument(ctx.span(name), detail=detail)
     return list(values)
 
 
 def _check_offsets(ctx: TypeCtx, offsets: Any) -> None:
     if not ctx.is_device(offsets) or offsets.dtype not in _INTEGERS:
-        got = f"tensor of {offsets.dtype}" if ctx.is_device(offsets) else type(offsets).__name__
-        raise exc.OffsetsNotInteger(ctx.span("offsets"), got=got)
+        raise exc.OffsetsNotInteger(ctx.span("offsets"), got=type_name(offsets))
 
 
 def warn_repeats(ctx: TypeCtx, shape: Any, seed: Any, offsets: Any, origin: Any) -> None:
@@ -198,14 +207,12 @@ def row_major(ctx: LowerCtx, axes: Sequence[RandAxis]) -> Any:
     Widen each index before the multiply: a product that wrapped in int32 cannot be repaired
     afterwards, and past 2**32 elements two of them would silently share a counter.
     """
-    if not axes:
-        return ctx.cast(ctx.number(0), torch.int32)
     wide = not ctx.fits_int32(axes)
-    total: Any = None
+    total: Any = ctx.number(0)
     for dim, axis in enumerate(axes):
         index = ctx.axis_index(axis.tile, axis.size, dim, len(axes), axis.origin, wide)
-        total = index if total is None else ctx.add(ctx.mul(total, ctx.number(axis.extent)), index)
-    return total
+        total = ctx.add(ctx.mul(total, ctx.number(axis.extent)), index)
+    return ctx.cast(total, torch.int64 if wide else torch.int32)
 
 
 @rand.reference
