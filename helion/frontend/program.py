@@ -39,7 +39,7 @@ class TypedProgram:
         loops: the top-level `for` statements that the graphs came from, in order.
         host_numbers: host expressions that hold numbers which device code reads.
         host_calls: calls of operations in the host part, with their values.
-        types: the type of each expression.
+        types: the type of each expression and parameter.
         constants: what `hl.specialize` compiled in.
         torch_device: where the kernel runs.
     """
@@ -54,8 +54,8 @@ class TypedProgram:
     torch_device: torch.device
 
     def printer(self) -> TypePrinter:
-        """Prints the types."""
-        return TypePrinter(self.device.symbols)
+        """Prints types in the author's names."""
+        return TypePrinter(self.device.symbols, self.host_numbers)
 
 
 def analyze(
@@ -105,6 +105,7 @@ class _Analysis:
         self.host = HostRunner(source, self.scope, self.compilation, self._top_loop)
         self.device = DeviceRunner(source, self.scope, self.compilation)
         self.device.types = self.host.types
+        self.host.types.update((a, host[a.arg]) for a in nodes)
         self.loops: list[tuple[ast.For, TopLoop]] = []
 
     def _argument(self, value: Any, text: str) -> Any:

@@ -1,58 +1,22 @@
-"""Types as the author reads them: what `BoundKernel.debug_str()` prints beside each line."""
+"""Types as the author reads them: what `BoundKernel.show("types")` and the errors print."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 import torch
 
-from helion.ir.symbols import (
-    SYMBOLIC,
-    AxisNumber,
-    BlockSymbol,
-    DeviceNumber,
-    HostNumber,
-    HostSize,
-    expr_of,
-    is_number,
-    kind_of,
-)
-from helion.ir.tiles import HostTensor, TileAxis
-
-if TYPE_CHECKING:
-    from helion.ir.symbols import Symbols
-
-_SHORT = {
-    torch.float64: "f64",
-    torch.float32: "f32",
-    torch.float16: "f16",
-    torch.bfloat16: "bf16",
-    torch.float8_e4m3fn: "f8e4m3",
-    torch.float8_e5m2: "f8e5m2",
-    torch.int64: "i64",
-    torch.int32: "i32",
-    torch.int16: "i16",
-    torch.int8: "i8",
-    torch.uint8: "u8",
-    torch.uint16: "u16",
-    torch.uint32: "u32",
-    torch.uint64: "u64",
-    torch.bool: "bool",
-}
-
-
-def dtype_name(dtype: torch.dtype) -> str:
-    """A dtype in a few letters: f32, bf16, i64, bool."""
-    return _SHORT.get(dtype, str(dtype).removeprefix("torch."))
+from helion.ir.printer import ValuePrinter, dtype_name
+from helion.ir.symbols import SYMBOLIC, AxisNumber, is_number, kind_of
+from helion.ir.tiles import HostTensor, TileAxis, TileItem
+from helion.language._op import Op
 
 
 @dataclasses.dataclass(frozen=True)
-class TypePrinter:
+class TypePrinter(ValuePrinter):
     """Prints types with the author's names for sizes and tiles."""
-
-    symbols: Symbols
 
     def show(self, value: Any) -> str:
         """The type of a value."""
@@ -61,41 +25,52 @@ class TypePrinter:
         if isinstance(value, torch.Tensor):
             return self.tensor(value)
         if isinstance(value, TileAxis):
-            return f"tile of {self.number(value.begin, '')}..{self.number(value.end, '?')}"
+            return self._tile(value)
+        if isinstance(value, TileItem):
+            return f"{value.axis.name} + {self.number(value.shift)}"
         if isinstance(value, SYMBOLIC):
-            return f"{kind_of(value).__name__} {self.number(value, '')}".strip()
-        if is_number(value) or value is None or isinstance(value, (str, torch.dtype)):
+            return self._symbolic(value)
+        if isinstance(value, torch.dtype):
+            return f"dtype {dtype_name(value)}"
+        if is_number(value) or isinstance(value, str):
             return f"constant {value!r}"
+        if value is None:
+            return "None"
+        return self._compound(value)
+
+    def _tile(self, axis: TileAxis) -> str:
+        size = self.number(axis.size)
+        by = "" if size == axis.name else f" by {size}"
+        return f"tile of {self.number(axis.begin)}..{self.number(axis.end)}{by}"
+
+    def _symbolic(self, value: Any) -> str:
+        origin = self.symbols.origin(value)
+        if isinstance(origin, AxisNumber) and origin.what == "index":
+            axis = origin.axis
+            return f"int in {self.axis(axis, self.number(axis.begin), self.number(axis.end))}"
+        return kind_of(value).__name__
+
+    def _compound(self, value: Any) -> str:
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            fields: tuple[str, ...] = value._fields  # pyright: ignore[reportAttributeAccessIssue]
+            return self._record(value, {f: getattr(value, f) for f in fields})
         if isinstance(value, (tuple, list)):
-            return "(" + ", ".join(self.show(v) for v in value) + ")"
-        if isinstance(value, Callable):
-            return f"function {getattr(value, '__name__', value)}"
+            text = ", ".join(self.show(v) for v in value)
+            return f"[{text}]" if isinstance(value, list) else f"({text})"
+        if isinstance(value, dict):
+            return f"{{{', '.join(f'{k!r}: {self.show(v)}' for k, v in value.items())}}}"
+        if dataclasses.is_dataclass(value) and not isinstance(value, (type, Op)):
+            return self._record(
+                value, {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+            )
+        if isinstance(value, ModuleType):
+            return f"module {value.__name__}"
+        if isinstance(value, Op):
+            return f"function {value!r}"
+        if callable(value):
+            return f"function {getattr(value, '__name__', type(value).__name__)}"
         return type(value).__name__
 
-    def tensor(self, value: torch.Tensor) -> str:
-        """Dtype and sizes: `f32[tile, 128]`."""
-        sizes = ", ".join(self.number(s, "?") for s in value.shape)
-        return f"{dtype_name(value.dtype)}[{sizes}]"
-
-    def number(self, value: Any, unknown: str) -> str:
-        """A number in the author's names."""
-        if not is_number(value):
-            return unknown
-        text = str(expr_of(value))
-        for symbol in sorted(expr_of(value).free_symbols, key=lambda s: -len(str(s))):
-            origin = self.symbols.origins.get(symbol)  # pyright: ignore[reportArgumentType]
-            text = text.replace(str(symbol), _origin_name(origin))
-        return text
-
-
-def _origin_name(origin: object) -> str:
-    if isinstance(origin, HostNumber):
-        return origin.text
-    if isinstance(origin, HostSize):
-        return f"{origin.text}.{origin.what}({origin.dim})"
-    if isinstance(origin, BlockSymbol):
-        return origin.block.name
-    if isinstance(origin, AxisNumber):
-        return f"{origin.axis.name}.{origin.what}" if origin.what != "index" else origin.axis.name
-    assert isinstance(origin, DeviceNumber)
-    return origin.name
+    def _record(self, value: Any, fields: dict[str, Any]) -> str:
+        text = ", ".join(f"{name}: {self.show(v)}" for name, v in fields.items())
+        return f"{type(value).__name__}({text})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import torch
 
@@ -17,7 +17,7 @@ from helion.runtime import interpreter, specialization
 from helion.runtime.config import Config
 from helion.runtime.config_spec import ConfigSpec
 from helion.runtime.modules import load_module
-from helion.runtime.show import show_types
+from helion.runtime.show import Stage, show_graph, show_passes, show_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -168,8 +168,28 @@ class BoundKernel:
             parts.append(f"index_dtype={settings.index_dtype}")
         return f"@helion.kernel({', '.join(parts)})"
 
+    def show(self, stage: Stage, config: Config | Mapping[str, Any] | None = None) -> str:
+        """What the kernel looks like after a stage of its compilation.
+
+        Args:
+            stage: "types", the author's source with its types; "graph", the device IR as traced;
+                "passes", the device IR after each pass; "triton", the generated kernel; "launch",
+                the generated host function.
+            config: the config to generate code for; without one, the config that a call would use.
+        """
+        if stage == "types":
+            return show_types(self.program)
+        if stage == "graph":
+            return show_graph(self.program)
+        if stage == "passes":
+            return show_passes(self.program, keep_narrowing=self.settings.keep_narrowing)
+        if stage not in ("triton", "launch"):
+            raise ValueError(f"no stage {stage!r}; there are {', '.join(get_args(Stage))}")
+        module = self._generate(self._complete(config))
+        return module.kernel if stage == "triton" else module.host
+
     def debug_str(self) -> str:
-        """The author's source, with the type of what each line binds."""
+        """The author's source with its types; `show("types")`."""
         return show_types(self.program)
 
 
