@@ -59,6 +59,10 @@ class CallContext:
             return _argument(node, name, list(self._op.signature.parameters))
         return None
 
+    def target(self) -> str | None:
+        """The variable that the author assigns the call's result to."""
+        return self._source.target_of(self._node)
+
     def record(self, op: Op, args: Sequence[Any], value: Any) -> Any:
         """Append a node that computes `value`."""
         self.compilation.recorder.span = self._source.span(self._node)

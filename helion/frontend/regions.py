@@ -80,6 +80,7 @@ class DeviceRunner(DeviceEvaluator):
             or k in names
             or all(k in a and a[k] is v for _, a in sides)
         }
+        self.recorder.span = self.source.span(node)
         self._results(if_else, (condition, *regions, *captured), names, merged)
 
     def _trace_side(
@@ -157,6 +158,7 @@ class DeviceRunner(DeviceEvaluator):
         self.compilation.loops.extend(axes)
         region, names, types, carried, captured = self._trace_loop(node, enter)
         del self.compilation.loops[-len(axes) :]
+        self.recorder.span = self.source.span(node)
         self._results(for_loop, (axes, bounds, region, carried, captured), names, types)
 
     def _iterable(self, node: ast.expr, names: list[str]) -> Any:

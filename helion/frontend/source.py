@@ -36,6 +36,21 @@ class FunctionSource:
         """Where a node of the tree stands in the file."""
         return Span.of_node(node, self.filename, self.line_offset, self.column_offset, self.name)
 
+    def target_of(self, value: ast.AST) -> str | None:
+        """The variable that a statement assigns an expression to, also as part of a tuple."""
+        for statement in ast.walk(self.tree):
+            if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                for target, part in _pairs(statement.targets[0], statement.value):
+                    if part is value and isinstance(target, ast.Name):
+                        return target.id
+        return None
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts, strict=False))
+    return [(target, value)]
+
 
 def parse(function: FunctionType) -> FunctionSource:
     """Parse a `def` function or a lambda.

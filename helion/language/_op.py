@@ -46,6 +46,10 @@ class TypeCtx(Protocol):
         """Where a value enters the kernel, if it is one of its parameters."""
         ...
 
+    def target(self) -> str | None:
+        """The variable that the author assigns the call's result to."""
+        ...
+
     def record(self, op: Op, args: Sequence[Any], value: Any) -> Any:
         """Append a node that computes `value`, and return the value."""
         ...

@@ -221,10 +221,11 @@ def register_block_size(min_or_max: Any, max_or_none: Any = None) -> Any:
 @register_block_size.host_rule
 def _(ctx: TypeCtx, min_or_max: Any, max_or_none: Any) -> Any:
     low, high = (1, min_or_max) if max_or_none is None else (min_or_max, max_or_none)
-    if not is_number(high) or known_int(low) is None:
+    if not is_number(high) or kind_of(high) is not int or known_int(low) is None:
         detail = "`hl.register_block_size` needs integers; the smallest known at compile time"
-        raise exc.IncorrectTileUsage(ctx.span(), detail=detail)
-    block = ctx.new_block("block", extent=high, minimum=known_int(low) or 1)
+        raise exc.IncorrectTileUsage(ctx.span(), detail=detail, advice=_INTEGERS)
+    name = ctx.target() or "block"
+    block = ctx.new_block(name, extent=high, minimum=known_int(low) or 1)
     return block_symbol(ctx, block)
 
 
