@@ -8,26 +8,10 @@ from typing import Any
 
 import torch
 
+from helion.ir.dtypes import TRITON_DTYPES as TRITON_DTYPES
+
 # Python's precedence, loosest first; a higher number binds tighter.
 (COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ATOM) = range(9)
-
-TRITON_DTYPES = {
-    torch.float64: "tl.float64",
-    torch.float32: "tl.float32",
-    torch.float16: "tl.float16",
-    torch.bfloat16: "tl.bfloat16",
-    torch.float8_e4m3fn: "tl.float8e4nv",
-    torch.float8_e5m2: "tl.float8e5",
-    torch.int64: "tl.int64",
-    torch.int32: "tl.int32",
-    torch.int16: "tl.int16",
-    torch.int8: "tl.int8",
-    torch.uint64: "tl.uint64",
-    torch.uint32: "tl.uint32",
-    torch.uint16: "tl.uint16",
-    torch.uint8: "tl.uint8",
-    torch.bool: "tl.int1",
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +51,13 @@ def literal(value: Any, dtype: torch.dtype | None = None) -> Expression:
         return Expression(f'float("{value}")', dtype)
     text = repr(value)
     return Expression(text, dtype, (), UNARY if text.startswith("-") else ATOM)
+
+
+def wrapped(value: Expression, dtype: torch.dtype) -> Expression:
+    """A literal as an unsigned dtype holds it: torch takes -1 for 255 where it meets uint8."""
+    if value.dtype is not None or dtype.is_signed or not value.text.startswith("-"):
+        return value
+    return literal(int(value.text) % 256**dtype.itemsize)
 
 
 def call(
@@ -116,5 +107,8 @@ def cast(value: Expression, dtype: torch.dtype) -> Expression:
     if not value.shape:
         # A parameter that is 1 may be a constant, which has no methods.
         return Expression(f"tl.cast({value.text}, {TRITON_DTYPES[dtype]})", dtype)
-    text = f"{value.within(ATOM)}.to({TRITON_DTYPES[dtype]})"
-    return Expression(text, dtype, value.shape)
+    text = value.within(ATOM)
+    if dtype is torch.uint8 and value.dtype.is_floating_point:
+        # As in torch, a negative number wraps; Triton's conversion makes it 0.
+        text += ".to(tl.int64)"
+    return Expression(f"{text}.to({TRITON_DTYPES[dtype]})", dtype, value.shape)

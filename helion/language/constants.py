@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from helion import exc
+from helion.ir.describe import type_name
 from helion.ir.symbols import HostNumber, HostSize, is_number, known_int
 from helion.language._op import TypeCtx, op
 
@@ -51,11 +52,11 @@ def _(ctx: TypeCtx, value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(ctx.specialize(v) for v in value)
     if not is_number(value) or isinstance(value, (bool, float)):
-        raise exc.SpecializeArgType(ctx.span(), got=type(value).__name__)
+        raise exc.SpecializeArgType(ctx.span("value"), got=type_name(value))
     if known_int(value) is not None:
         return known_int(value)
     if not all(isinstance(o, (HostSize, HostNumber)) for o in ctx.symbols.origins_in(value)):
-        raise exc.SpecializeArgType(ctx.span(), got="a number that depends on the config")
+        raise exc.SpecializeArgType(ctx.span("value"), got="a number that depends on the config")
     return ctx.specialize(value)
 
 

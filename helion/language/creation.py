@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helion import exc
+from helion.ir.describe import type_name
 from helion.ir.symbols import BlockSymbol, is_number, known_int
 from helion.ir.tiles import TileAxis
 from helion.language._eager import EagerMode, sizes_of
@@ -19,15 +20,17 @@ if TYPE_CHECKING:
 def shape_sizes(ctx: TypeCtx, shape: Any, api: str, argument: str = "shape") -> list[Any]:
     """The sizes that a shape list of tiles, ints and block sizes stands for."""
     if not isinstance(shape, (tuple, list)):
-        raise exc.InvalidShapeElement(ctx.span(argument), api=api, got=type(shape).__name__)
+        raise exc.InvalidShapeElement(ctx.span(argument), api=api, got=type_name(shape))
     sizes: list[Any] = []
-    for item in shape:
+    for position, item in enumerate(shape):
         if isinstance(item, TileAxis):
             sizes.append(item.size)
         elif is_number(item) and not isinstance(item, (bool, float, torch.SymFloat, torch.SymBool)):
             sizes.append(item)
         else:
-            raise exc.InvalidShapeElement(ctx.span(argument), api=api, got=type(item).__name__)
+            span = ctx.item_span(position, argument)
+            error = exc.InvalidShapeElement(span, api=api, got=type_name(item))
+            raise error.with_related(*ctx.cause(item))
     return sizes
 
 

@@ -6,14 +6,20 @@ import dataclasses
 import itertools
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from helion import exc
-from helion.ir.symbols import AxisNumber, BlockSymbol, is_number, known_int
-from helion.ir.tiles import BlockSize, TileAxis
+from helion.ir.describe import type_name
+from helion.ir.symbols import AxisNumber, BlockSymbol, is_number, kind_of, known_int
+from helion.ir.tiles import BlockSize, HostTensor, TileAxis
 from helion.language._eager import EagerMode, EagerTile
 from helion.language._op import Op, TypeCtx, op
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+_ALIKE = "give begin and end both as numbers, or both as lists of one length"
+_INTEGERS = "use integers: `//` divides without a fraction, `helion.cdiv(a, b)` rounds up"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,22 +77,39 @@ def grid(begin_or_end: Any, end: Any = None, step: Any = None) -> Any:
 
 def bounds(ctx: TypeCtx, begin_or_end: Any, end: Any, api: str) -> tuple[list[Any], list[Any]]:
     """Begins and ends, one for each dimension."""
-    begin, end = (0, begin_or_end) if end is None else (begin_or_end, end)
-    if not isinstance(end, (tuple, list)):
-        if isinstance(begin, (tuple, list)):
-            raise exc.IncorrectTileUsage(ctx.span(), detail=f"`{api}` got a list next to a number")
-        begin, end = [begin], [end]
-    elif begin == 0:
+    begin: Any = 0 if end is None else begin_or_end
+    end = begin_or_end if end is None else end
+    several = isinstance(end, (tuple, list))
+    if several and known_int(begin) == 0:
         begin = [0] * len(end)
+    elif not several and not isinstance(begin, (tuple, list)):
+        begin, end = [begin], [end]
+    elif not several or not isinstance(begin, (tuple, list)):
+        detail = f"`{api}` got a list next to a number"
+        raise exc.IncorrectTileUsage(ctx.span(), detail=detail, advice=_ALIKE)
     if len(begin) != len(end):
-        raise exc.IncorrectTileUsage(ctx.span(), detail=f"`{api}` got lists of two lengths")
+        detail = f"`{api}` got {len(begin)} begins and {len(end)} ends"
+        raise exc.IncorrectTileUsage(ctx.span(), detail=detail, advice=_ALIKE)
     for b, e in zip(begin, end, strict=True):
-        if isinstance(b, TileAxis) or isinstance(e, TileAxis):
-            raise exc.TileOfTile(ctx.span(), api=api)
+        for bound in (b, e):
+            if isinstance(bound, TileAxis):
+                raise exc.TileOfTile(ctx.span(), api=api)
+            if not _is_bound(bound):
+                detail = f"`{api}` needs integer bounds, got `{type_name(bound)}`"
+                raise exc.IncorrectTileUsage(ctx.span(), detail=detail, advice=_INTEGERS)
         low, high = (known_int(v) if is_number(v) else None for v in (b, e))
         if low is not None and high is not None and low > high:
             raise exc.InvalidTileRange(ctx.span(), api=api, begin=low, end=high)
     return list(begin), list(end)
+
+
+def _is_bound(value: Any) -> bool:
+    """Whether a value counts as a bound: an int, or an integer tensor of one element."""
+    if isinstance(value, HostTensor):
+        value = value.fake
+    if isinstance(value, torch.Tensor):
+        return not value.dtype.is_floating_point and known_int(value.numel()) in (1, None)
+    return is_number(value) and kind_of(value) is int
 
 
 def block_symbol(ctx: TypeCtx, block: BlockSize) -> Any:
@@ -113,7 +136,7 @@ def as_loop(
     `hl.static_range` unrolls.
     """
     if isinstance(function, Op):
-        if function is static_range:
+        if not function.is_loop:
             return None
         begin, end, step = bind_call(ctx, function, args, kwargs)
         return make_axes(ctx, function, begin, end, step, names)
@@ -153,9 +176,9 @@ def _tile_axis(ctx: TypeCtx, name: str, begin: Any, end: Any, block_size: Any) -
     origin = ctx.symbols.origin(block_size)
     if isinstance(origin, BlockSymbol):
         return TileAxis(name, origin.block, block_size, begin, end)
-    if not is_number(block_size):
-        got = type(block_size).__name__
-        raise exc.IncorrectTileUsage(ctx.span("block_size"), detail=f"`{got}` is no block size")
+    if not is_number(block_size) or kind_of(block_size) is not int:
+        detail = f"a block size is an integer, not `{type_name(block_size)}`"
+        raise exc.IncorrectTileUsage(ctx.span("block_size"), detail=detail, advice=_INTEGERS)
     block = BlockSize(name, None, fixed=block_size)
     return TileAxis(name, block, block_size, begin, end)
 

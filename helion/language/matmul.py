@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helion import exc
+from helion.ir.describe import type_name
 from helion.ir.symbols import known_int, same
 from helion.language._op import TypeCtx, op
 
@@ -50,7 +51,7 @@ def dot(
 def _(ctx: TypeCtx, mat1: Any, mat2: Any, acc: Any = None, out_dtype: Any = None) -> torch.Tensor:
     for name, value in (("mat1", mat1), ("mat2", mat2)):
         if not ctx.is_device(value):
-            raise exc.InvalidDotDtype(ctx.span(name), detail=type(value).__name__)
+            raise exc.InvalidDotDtype(ctx.span(name), detail=f"a `{type_name(value)}`")
         if value.dtype not in _INPUTS:
             raise exc.InvalidDotDtype(ctx.span(name), detail=str(value.dtype))
     shape = _product_shape(ctx, mat1, mat2)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from helion import exc
+from helion.ir.describe import type_name
+from helion.ir.dtypes import TRITON_DTYPES
 from helion.ir.symbols import is_number, known_int, same
 from helion.ir.tiles import HostTensor
 from helion.language import subscript
@@ -70,7 +72,7 @@ def store(
 def _(
     ctx: TypeCtx, tensor: Any, index: Any, extra_mask: Any = None, eviction_policy: Any = None
 ) -> torch.Tensor:
-    target = _check_host_tensor(ctx, tensor, "hl.load")
+    target = check_host_tensor(ctx, tensor, "hl.load")
     _check_eviction(ctx, eviction_policy)
     items = subscript.normalize(ctx, index, target.fake)
     value = ctx.fake(subscript.result_shape(items), target.fake.dtype)
@@ -79,11 +81,9 @@ def _(
 
 @store.type_rule
 def _(ctx: TypeCtx, tensor: Any, index: Any, value: Any, extra_mask: Any = None) -> None:
-    target = _check_host_tensor(ctx, tensor, "hl.store")
+    target = check_host_tensor(ctx, tensor, "hl.store")
     items = subscript.normalize(ctx, index, target.fake)
-    if not is_number(value) and not ctx.is_device(value):
-        raise exc.RequiresTensorInAssignment(ctx.span("value"), got=type(value).__name__)
-    _check_broadcast(ctx, value, subscript.result_shape(items))
+    check_stored(ctx, value, subscript.result_shape(items), "value")
     ctx.record(store, (target, items, value, extra_mask), None)
 
 
@@ -99,30 +99,42 @@ def _(mode: EagerMode, tensor: Any, index: Any, value: Any, extra_mask: Any) -> 
     store_eagerly(tensor, as_items(index), value, extra_mask)
 
 
-def _check_host_tensor(ctx: TypeCtx, tensor: Any, api: str) -> HostTensor:
+def check_host_tensor(ctx: TypeCtx, tensor: Any, api: str) -> HostTensor:
     """The host tensor that memory is accessed through, or an error that says why it is none."""
     if isinstance(tensor, HostTensor):
-        if tensor.fake.dtype.is_complex:
-            detail = f"Triton has no complex numbers, and `{tensor.text}` is {tensor.fake.dtype}"
-            raise exc.UnsupportedDtype(ctx.span(), dtype=tensor.fake.dtype, detail=detail)
+        _check_reachable(ctx, tensor)
         return tensor
     if ctx.is_device(tensor):
         raise exc.InvalidAPIUsage(
             ctx.span(), detail=f"`{api}` needs a host tensor, not a device value"
         )
-    raise exc.NonTensorSubscriptAssign(ctx.span(), got=type(tensor).__name__)
+    raise exc.NonTensorSubscriptAssign(ctx.span(), got=type_name(tensor))
 
 
-def _check_broadcast(ctx: TypeCtx, value: Any, shape: Sequence[Any]) -> None:
-    """Whether a stored value broadcasts to the shape of its index."""
+def _check_reachable(ctx: TypeCtx, tensor: HostTensor) -> None:
+    """Whether kernels have the dtype of a tensor, and its device is the kernel's."""
+    fake = tensor.fake
+    if fake.dtype not in TRITON_DTYPES:
+        raise exc.UnsupportedDtype(ctx.span(), dtype=fake.dtype, related=ctx.cause(tensor))
+    if fake.device != ctx.device and not (fake.dim() == 0 and fake.is_cpu):
+        error = exc.DeviceMismatch(
+            ctx.span(), name=tensor.text, got=fake.device, expected=ctx.device
+        )
+        raise error.with_related(*ctx.cause(tensor))
+
+
+def check_stored(ctx: TypeCtx, value: Any, shape: Sequence[Any], argument: str) -> None:
+    """Whether a value can be stored: a number, or a tensor that broadcasts to the index's shape."""
     if is_number(value):
         return
+    if not ctx.is_device(value):
+        raise exc.RequiresTensorInAssignment(ctx.span(argument), got=type_name(value))
     sizes = list(value.shape)
     while len(sizes) > len(shape) and known_int(sizes[0]) == 1:
         del sizes[0]
     pairs = zip(reversed(sizes), reversed(list(shape)), strict=False)
     if len(sizes) > len(shape) or not all(known_int(a) == 1 or same(a, b) for a, b in pairs):
-        raise exc.ShapeMismatch(ctx.span("value"), lhs=ctx.show(value.shape), rhs=ctx.show(shape))
+        raise exc.ShapeMismatch(ctx.span(argument), lhs=ctx.show(value.shape), rhs=ctx.show(shape))
 
 
 def _check_eviction(ctx: TypeCtx, policy: Any) -> None:

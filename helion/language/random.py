@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from helion import exc
-from helion.ir.graph import Node, value_of
 from helion.ir.describe import type_name
+from helion.ir.graph import Node, value_of
 from helion.ir.symbols import is_number, kind_of, known_int, same
 from helion.ir.tiles import HostTensor, TileAxis
 from helion.language import _philox
@@ -74,9 +74,7 @@ def check_seed(ctx: TypeCtx, seed: Any, sizes: Sequence[Any]) -> Any:
     if isinstance(seed, HostTensor):
         _check_seed_dtype(ctx, seed, seed.fake.dtype)
         if known_int(seed.fake.numel()) not in (1, None):
-            shapes = {"seed_shape": ctx.show(seed.fake.shape), "shape": ctx.show(sizes)}
-            related = ctx.cause(seed)
-            raise exc.SeedShapeMismatch(ctx.span("seed"), **shapes, related=related)
+            raise _seed_shape_mismatch(ctx, seed.fake, sizes).with_related(*ctx.cause(seed))
         return ctx.load(seed, [0] * seed.fake.dim())
     if isinstance(seed, torch.Tensor):
         _check_seed_dtype(ctx, seed, seed.dtype)
@@ -99,12 +97,18 @@ def _check_seed_dtype(ctx: TypeCtx, seed: Any, dtype: torch.dtype) -> None:
 def _check_seed_shape(ctx: TypeCtx, seed: torch.Tensor, sizes: Sequence[Any]) -> None:
     pairs = zip(reversed(seed.shape), reversed(sizes), strict=False)
     if seed.dim() > len(sizes) or not all(known_int(a) == 1 or same(a, b) for a, b in pairs):
-        shapes = {"seed_shape": ctx.show(seed.shape), "shape": ctx.show(sizes)}
-        raise exc.SeedShapeMismatch(ctx.span("seed"), **shapes)
+        raise _seed_shape_mismatch(ctx, seed, sizes)
+
+
+def _seed_shape_mismatch(
+    ctx: TypeCtx, seed: torch.Tensor, sizes: Sequence[Any]
+) -> exc.SeedShapeMismatch:
+    seed_shape, shape = ctx.show(seed.shape), ctx.show(sizes)
+    return exc.SeedShapeMismatch(ctx.span("seed"), seed_shape=seed_shape, shape=shape)
 
 
 class RandAxis(NamedTuple):
-    """One axis of the shape: its index counts from `start` (a tile's own index, or 0) + `origin`."""
+    """One axis of the shape: its index is the tile's own, or counts from 0, plus `origin`."""
 
     tile: TileAxis | None
     size: object

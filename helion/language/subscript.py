@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helion import exc
+from helion.ir.describe import type_name
 from helion.ir.symbols import Number, expr_of, is_number, kind_of
-from helion.ir.tiles import SliceItem, TileAxis, TileItem
+from helion.ir.tiles import HostTensor, SliceItem, TileAxis, TileItem
 from helion.language.tiles import tile_index
 
 if TYPE_CHECKING:
@@ -28,15 +29,17 @@ def normalize(ctx: TypeCtx, index: Sequence[Any], tensor: torch.Tensor) -> tuple
     Tiles become `TileItem`, slices become `SliceItem`, a missing end means `:`; ints, scalars and
     integer tensors stay.
     """
-    span = ctx.span()
-    items = expand_ellipsis(_flatten(index), tensor.dim(), span)
+    given = _flatten(index)
+    for position, item in enumerate(given):
+        _check_item(ctx, item, position)
+    items = expand_ellipsis(given, tensor.dim(), ctx.span())
     result: list[Any] = []
     dim = 0
     for item in items:
         if item is None:
             result.append(None)
             continue
-        result.append(_item(ctx, item, tensor.shape[dim], span))
+        result.append(_item(ctx, item, tensor.shape[dim]))
         dim += 1
     return tuple(result)
 
@@ -86,7 +89,27 @@ def expand_ellipsis(items: list[Any], rank: int, span: Span) -> list[Any]:
     return [*items[:at], *[slice(None)] * missing, *items[at + len(dots) :]]
 
 
-def _item(ctx: TypeCtx, item: Any, size: Any, span: Span) -> Any:
+def _check_item(ctx: TypeCtx, item: Any, position: int) -> None:
+    """Whether something may stand in a subscript; a tensor must hold integers."""
+    if item is None or item is Ellipsis or isinstance(item, (slice, TileAxis, TileItem, SliceItem)):
+        return
+    if isinstance(item, torch.Tensor):
+        if item.dtype is torch.bool:
+            span = ctx.item_span(position)
+            raise exc.DataDependentOutputShapeNotSupported(span, api="indexing with a bool tensor")
+        if item.dtype in _INDEX_DTYPES:
+            return
+    elif isinstance(item, HostTensor):
+        raise exc.HostTensorDirectUsage(ctx.item_span(position), name=item.text)
+    elif isinstance(item, (tuple, list)):
+        raise exc.OverpackedTile(ctx.item_span(position), count=len(item))
+    elif is_number(item) and kind_of(item) is int:
+        return
+    span = ctx.item_span(position)
+    raise exc.InvalidIndexingType(span, got=type_name(item), related=ctx.cause(item))
+
+
+def _item(ctx: TypeCtx, item: Any, size: Any) -> Any:
     if isinstance(item, TileAxis):
         return TileItem(item) if item.block else item
     if isinstance(item, (TileItem, SliceItem)):
@@ -95,14 +118,9 @@ def _item(ctx: TypeCtx, item: Any, size: Any, span: Span) -> Any:
         return _slice(item, size)
     if isinstance(item, int) and not isinstance(item, bool):
         return item if item >= 0 else size + item
-    if is_number(item) and kind_of(item) is int:
-        return item
     if isinstance(item, torch.Tensor):
-        if item.dtype is torch.bool:
-            raise exc.DataDependentOutputShapeNotSupported(span, api="indexing with a bool tensor")
-        if item.dtype in _INDEX_DTYPES:
-            return _as_tile_item(ctx.node_of(item)) or item
-    raise exc.InvalidIndexingType(span, got=type(item).__name__)
+        return _as_tile_item(ctx.node_of(item)) or item
+    return item
 
 
 def _as_tile_item(node: Any) -> TileItem | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from helion import exc
+from helion.ir.describe import type_name
 from helion.ir.symbols import AxisNumber
 from helion.ir.tiles import TileAxis
 from helion.language._op import Op, TypeCtx, op
@@ -105,7 +106,7 @@ def attribute(ctx: TypeCtx, tile: TileAxis, name: str) -> Any:
 def _check_tile(ctx: TypeCtx, tile: Any) -> TileAxis:
     if isinstance(tile, TileAxis) and tile.block is not None:
         return tile
-    raise exc.IncorrectTileUsage(ctx.span(), detail=f"`{type(tile).__name__}` is no tile")
+    raise exc.IncorrectTileUsage(ctx.span("tile"), detail=f"`{type_name(tile)}` is no tile")
 
 
 def _reference(name: str) -> Any:
