@@ -11,6 +11,7 @@ import torch
 
 from helion import exc
 from helion.frontend.compilation import Compilation, Options, Respecialize
+from helion.frontend.effects import check_loop
 from helion.frontend.host import HostRunner
 from helion.frontend.regions import DeviceRunner, target_names
 from helion.frontend.scope import HostImports, Scope
@@ -182,4 +183,5 @@ class _Analysis:
         device.run(node.body)
         compilation.recorder.builder.graph.output(())
         loop = TopLoop(spec.axes, compilation.recorder.builder.graph, self.source.span(node))
+        check_loop(loop, [earlier for _, earlier in self.loops])
         self.loops.append((node, loop))

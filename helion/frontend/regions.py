@@ -9,7 +9,7 @@ import torch
 
 from helion import exc
 from helion.frontend.device import DeviceEvaluator
-from helion.frontend.statements import assigned_names
+from helion.frontend.statements import assigned_names, last_binding
 from helion.ir.control import Region, for_loop, if_else
 from helion.ir.symbols import SYMBOLIC, DeviceNumber, freeze, is_number, kind_of, same
 from helion.ir.tiles import HostTensor, TileAxis
@@ -44,9 +44,12 @@ class DeviceRunner(DeviceEvaluator):
         """An assertion of something known at compile time."""
         test = self.evaluate(node.test)
         if isinstance(test, (torch.Tensor, *SYMBOLIC)):
-            raise exc.NotAllowedOnDevice(self.source.span(node), what="`assert` on a device value")
+            what = "`assert` of a value that is known at run time only"
+            advice = "check it in the host part, before the loop"
+            raise exc.NotAllowedOnDevice(self.source.span(node), what=what, advice=advice)
         if not test:
-            raise exc.TypeInferenceError(self.source.span(node), detail="assertion failed")
+            message = "" if node.msg is None else f": {self.evaluate(node.msg)}"
+            raise exc.StaticAssertionFailed(self.source.span(node), message=message)
 
     def exec_If(self, node: ast.If) -> None:
         """Only the live branch where the condition is known, else a real branch."""
@@ -91,14 +94,26 @@ class DeviceRunner(DeviceEvaluator):
             self.run(list(body))
         return builder, self.scope.device
 
-    def _merge(self, name: str, a: Any, b: Any, node: ast.AST) -> Any:
+    def _merge(self, name: str, a: Any, b: Any, node: ast.If) -> Any:
         """The type of a variable that is one of two values."""
         merged = unify(a, b)
         if merged is None:
-            span = self.source.span(node)
-            show = self.compilation.show
-            raise exc.ControlFlowTensorMismatch(span, name=name, before=show(a), after=show(b))
+            tensors = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
+            cls = exc.ControlFlowTensorMismatch if tensors else exc.CantCombineTypesInControlFlow
+            before, after = self.compilation.show(a), self.compilation.show(b)
+            error = cls(self.source.span(node), name=name, before=before, after=after)
+            raise error.with_related(
+                *self._bound_here(name, node.body, f"`{before}` here"),
+                *self._bound_here(name, node.orelse, f"`{after}` here"),
+            )
         return merged
+
+    def _bound_here(
+        self, name: str, body: Sequence[ast.stmt], label: str, before: int | None = None
+    ) -> list[exc.Related]:
+        """The last place among statements (before a line) that binds a name, as a second span."""
+        node = last_binding(name, body, before)
+        return [] if node is None else [exc.Related(self.source.span(node), label)]
 
     def _close(
         self, builder: GraphBuilder, after: dict[str, Any], names: list[str], types: list[Any]
@@ -208,7 +223,7 @@ class DeviceRunner(DeviceEvaluator):
             self.recorder.bind(value, node)  # pyright: ignore[reportArgumentType]
         return value
 
-    def _settle(self, name: str, before: Any, after: Any, node: ast.AST) -> Any:
+    def _settle(self, name: str, before: Any, after: Any, node: ast.For) -> Any:
         """The type in which a variable enters each iteration."""
         if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
             if before.dtype == after.dtype and _same_shape(before, after):
@@ -222,9 +237,15 @@ class DeviceRunner(DeviceEvaluator):
                 return float(before) if isinstance(before, int) else after
         elif isinstance(before, torch.Tensor) and is_number(after):
             return before
-        show = self.compilation.show
-        span = self.source.span(node)
-        raise exc.LoopVariableTypeChange(span, name=name, before=show(before), after=show(after))
+        first, later = self.compilation.show(before), self.compilation.show(after)
+        place = last_binding(name, node.body) or node
+        error = exc.LoopVariableTypeChange(
+            self.source.span(place), name=name, before=first, after=later
+        )
+        start = self._bound_here(
+            name, self.source.tree.body, f"`{name}` starts as `{first}`", node.lineno
+        )
+        raise error.with_related(*start)
 
 
 def target_names(target: ast.expr) -> list[str]:

@@ -13,7 +13,7 @@ from helion.ir.describe import type_name
 from helion.ir.tiles import TileAxis
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 class ReturnValue(Unwinding):
@@ -130,6 +130,20 @@ def _as_load(target: ast.expr) -> ast.expr:
     for part in ast.walk(tree):
         ast.copy_location(part, target)
     return ast.fix_missing_locations(tree)
+
+
+def last_binding(name: str, body: Sequence[ast.stmt], before: int | None = None) -> ast.Name | None:
+    """The last place among statements, in lines before a given one, that binds a name."""
+    found = [
+        node
+        for statement in body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name)
+        and node.id == name
+        and isinstance(node.ctx, ast.Store)
+        and (before is None or node.lineno < before)
+    ]
+    return max(found, key=lambda node: (node.lineno, node.col_offset), default=None)
 
 
 def assigned_names(body: list[ast.stmt]) -> list[str]:

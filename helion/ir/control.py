@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from helion.ir.graph import args_of
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import torch
 
+    from helion.ir.graph import DeviceProgram
     from helion.ir.tiles import TileAxis
 
 
@@ -70,3 +73,23 @@ def getitem(values: Sequence[Any], index: int) -> Any:
 
 
 CONTROL_FLOW = (for_loop, if_else)
+
+
+def nodes_within(graph: torch.fx.Graph) -> Iterator[torch.fx.Node]:
+    """Every node of a graph and of the regions in it, in source order."""
+    for node in graph.nodes:
+        yield node
+        for region in node.args:
+            if isinstance(region, Region):
+                yield from nodes_within(region.graph)
+
+
+def loop_axes(program: DeviceProgram) -> list[TileAxis]:
+    """The axes of the loops inside of programs, in source order: the entries of `range_*` keys."""
+    return [
+        axis
+        for loop in program.loops
+        for node in nodes_within(loop.graph)
+        if node.target is for_loop
+        for axis in args_of(node)[0]
+    ]

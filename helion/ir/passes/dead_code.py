@@ -32,4 +32,6 @@ def has_effect(node: torch.fx.Node) -> bool:
     if node.target in CONTROL_FLOW:
         regions = [a for a in node.args if isinstance(a, Region)]
         return any(has_effect(n) for r in regions for n in r.graph.nodes)
-    return node.op == "call_function" and value_of(node) is None
+    # An operation of the language says so itself; what computes no value is there for its effect.
+    effect = getattr(node.target, "has_effect", False)
+    return node.op == "call_function" and (effect or value_of(node) is None)
