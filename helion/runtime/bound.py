@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import logging
 import sys
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,18 +15,38 @@ from helion.codegen import module as codegen
 from helion.frontend.compilation import Options
 from helion.frontend.program import analyze
 from helion.ir.symbols import HostNumber, HostSize
-from helion.runtime import interpreter, specialization
+from helion.language.constants import constexpr
+from helion.runtime import interpreter, repro, specialization
+from helion.runtime.choice import choose_config, implied_config, search_config
 from helion.runtime.config import Config
 from helion.runtime.config_spec import ConfigSpec
-from helion.runtime.modules import load_module
+from helion.runtime.modules import SourceGlobals, content_key, load_module
+from helion.runtime.reference import run_reference
+from helion.runtime.settings import OutputCodeOptions, RefMode, Settings
 from helion.runtime.show import Stage, show_graph, show_passes, show_types
+from helion.runtime.standalone import without_helion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from helion.frontend.program import TypedProgram
     from helion.ir.symbols import Origin
     from helion.runtime.kernel import Kernel
+
+_LOG = logging.getLogger(__name__)
+# What `torch.no_grad()` does, at a tenth of its cost.
+_set_grad_enabled = torch._C._set_grad_enabled  # pyright: ignore[reportPrivateUsage]
+
+
+@dataclasses.dataclass(frozen=True)
+class CompileEnvironment:
+    """What a kernel was typed and traced under."""
+
+    device: torch.device
+    settings: Settings
+    index_dtype: torch.dtype
+    config_spec: ConfigSpec
+    program: TypedProgram
 
 
 class BoundKernel:
@@ -33,32 +55,51 @@ class BoundKernel:
     Attributes:
         kernel: the kernel.
         settings: its settings.
+        device: the device of the first call; another one of its kind may come later.
+        key: the specialization key of the arguments.
         config_spec: the configs that it can run with.
+        constants: sizes and ints that `hl.specialize` compiled in.
+        run: runs with the chosen config; takes arguments of this kind, by position.
     """
 
-    def __init__(self, kernel: Kernel, arguments: Mapping[str, Any], device: torch.device) -> None:
+    def __init__(
+        self, kernel: Kernel, arguments: Mapping[str, Any], device: torch.device, key: Hashable
+    ) -> None:
         self.kernel = kernel
         self.settings = kernel.settings
         self.device = device
+        self.key = key
         tensors = [t for value in arguments.values() for t in specialization.tensors_in(value)]
         self.index_dtype = self._index_dtype(tensors)
+        self._globals = kernel.fn.__globals__
         self.program: TypedProgram = analyze(
-            kernel.source, kernel.fn.__globals__, arguments, device, self._frontend_options()
+            kernel.source, self._globals, arguments, device, self._frontend_options()
         )
-        self._constants = self.program.constants
+        self.constants = self.program.constants
+        names = list(arguments)
+        self._read_constants = self._reader(names, list(self.constants))
         self._others: dict[tuple[int, ...], BoundKernel] = {}
-        actual = {o: _read(o, arguments) for o in _origins(self.program)}
+        sizes = [o for o in self.program.device.symbols.origins.values() if isinstance(o, HostSize)]
+        values = self._reader(names, sizes)(*arguments.values())
+        actual: dict[Origin, int] = dict(zip(sizes, values, strict=True))
         self.config_spec = ConfigSpec(self.program, actual, is_interpreting())
-        self._compiled: dict[Config, Callable[..., Any]] = {}
-        self._paths: dict[Config, str] = {}
-        self._run: Callable[..., Any] | None = None
-        self._names = list(arguments)
-        self._strip = [i for i, v in enumerate(arguments.values()) if hasattr(v, "_fields")]
+        self._arguments = [repro.argument_text(v, self._globals) for v in arguments.values()]
+        self._wraps = any(isinstance(value, constexpr) for value in arguments.values())
+        self._compiled: dict[Config, tuple[Callable[..., Any], str]] = {}
+        self._config: Config | None = None
+        self.run: Callable[..., Any] = self._first_run
 
     @property
     def configs(self) -> list[Config]:
         """The configs that the author gave."""
         return self.kernel.configs
+
+    @property
+    def env(self) -> CompileEnvironment:
+        """What the kernel was typed and traced under."""
+        return CompileEnvironment(
+            self.device, self.settings, self.index_dtype, self.config_spec, self.program
+        )
 
     def _index_dtype(self, tensors: Sequence[torch.Tensor]) -> torch.dtype:
         needed = any(specialization.spanned(t) > 2**31 - 1 for t in tensors)
@@ -80,93 +121,207 @@ class BoundKernel:
             warn=lambda warning: exc.emit_warning(warning, ignored),
         )
 
+    def _reader(
+        self, names: Sequence[str], origins: Sequence[Origin]
+    ) -> Callable[..., tuple[int, ...]]:
+        """A function of the arguments that reads sizes, strides and ints of them."""
+        parts = "".join(f"{_origin_text(o)}, " for o in origins)
+        outside = {"_source_module": SourceGlobals(self._globals)}
+        return eval(f"lambda {', '.join(names)}: ({parts})", outside)
+
     # -- running ---------------------------------------------------------------------------------
 
     def __call__(self, *args: Any) -> Any:
-        """Run with the chosen config; without one, the default config is chosen."""
-        if self._run is None:
-            self.set_config(self._implicit_config())
-            assert self._run is not None
-        for i in self._strip:
-            args = (*args[:i], getattr(args[i], "value", args[i]), *args[i + 1 :])
-        return self._run(*args)
+        """Run with the chosen config, choosing one first if needed.
+
+        Arguments of another kind go to the kernel that is bound for them.
+        """
+        if len(args) != len(self._arguments):
+            args = self.kernel.normalize_args(*args)
+        if self.settings.ref_mode is RefMode.EAGER:
+            return self.run_ref(*args)
+        bound = self.kernel.remembered(args)
+        if bound is not self and self.kernel.specialization_key(args) != self.key:
+            bound = self.kernel.bind(args)
+        else:
+            bound = self.for_args(args)
+        return without_history(bound.run, args)
+
+    def run_ref(self, *args: Any) -> Any:
+        """Run in the eager reference mode, whatever the settings say."""
+        config = self._config or (self.configs[0] if self.configs else Config())
+        return run_reference(self.kernel.fn, unwrapped(args), config)
 
     def for_args(self, args: Sequence[Any]) -> BoundKernel:
         """This kernel, or the one for other values of what `hl.specialize` compiled in."""
-        if not self._constants:
+        if not self.constants:
             return self
-        arguments = dict(zip(self._names, args, strict=True))
-        values = tuple(_read(o, arguments) for o in self._constants)
-        if values == tuple(self._constants.values()):
+        values = self._read_constants(*args)
+        if values == tuple(self.constants.values()):
             return self
-        if values not in self._others:
-            self._others[values] = self.kernel._make_bound(args)  # pyright: ignore[reportPrivateUsage]
-        return self._others[values]
+        other = self._others.get(values)
+        if other is None:
+            with self.kernel.lock:
+                other = self._others.get(values)
+                if other is None:
+                    other = self._others[values] = self.kernel.make_bound(args, self.key)
+        # It may have specialized on more than this one.
+        return other.for_args(args)
 
     # -- configs ---------------------------------------------------------------------------------
 
-    def set_config(self, config: Config | Mapping[str, Any]) -> None:
-        """Compile a config and use it for later calls."""
-        self._run = self.compile_config(config)
+    def _first_run(self, *args: Any) -> Any:
+        self.ensure_config_exists(args)
+        return self.run(*args)
 
-    def _implicit_config(self) -> Config:
-        if len(self.configs) >= 1:
-            return self.configs[0]
-        return self.config_spec.default_config()
+    def ensure_config_exists(self, args: Sequence[Any]) -> None:
+        """Choose a config for arguments like these, unless one is set."""
+        with self.kernel.lock:
+            if self._config is None:
+                self.set_config(choose_config(self, args))
+
+    def set_config(self, config: Config | Mapping[str, Any]) -> None:
+        """Compile a config and use it for later calls.
+
+        Raises:
+            InvalidConfig: it does not fit the kernel.
+        """
+        function = self.compile_config(config)
+        self._config = config if isinstance(config, Config) else Config(**config)
+        self.run = (lambda *args: function(*unwrapped(args))) if self._wraps else function
+
+    def autotune(self, args: Sequence[Any], *, force: bool = True, **options: Any) -> Config:
+        """Choose a config, use it for later calls, and return it.
+
+        Args:
+            args: the arguments to time with.
+            force: choose anew; otherwise a config that is given or known is enough.
+            options: for the search.
+        """
+        config = None if force else self._config or implied_config(self)
+        if config is None:
+            if not self.configs and not callable(self.settings.autotuner_fn):
+                _LOG.warning("`%s` uses its default config: nothing searches", self.kernel.name)
+            config = search_config(self, args, force=force, **options)
+        self.set_config(config)
+        return config
 
     def _complete(self, config: Config | Mapping[str, Any] | None) -> Config:
-        chosen = dict(config if config is not None else self._implicit_config())
+        if config is None:
+            config = self._config or implied_config(self)
+        if config is None:
+            if self.configs:
+                raise exc.NoConfigProvided(name=self.kernel.name)
+            config = self.config_spec.default_config()
+        chosen = dict(Config(**config))  # a copy that shares no list
         self.config_spec.normalize(chosen)
         return Config(**chosen)
+
+    # -- code ------------------------------------------------------------------------------------
 
     def compile_config(
         self, config: Config | Mapping[str, Any] | None = None, *, allow_print: bool = True
     ) -> Callable[..., Any]:
-        """The generated host function for a config; takes the kernel's arguments by position."""
+        """The generated host function for a config; takes the kernel's arguments by position.
+
+        Raises:
+            InvalidConfig: the config does not fit the kernel.
+            NoConfigProvided: several configs were given, and none is chosen yet.
+        """
         complete = self._complete(config)
-        if complete not in self._compiled:
+        known = self._compiled.get(complete)
+        if known is not None:
+            return known[0]
+        with self.kernel.lock:
             text = self._generate(complete).text
             interpreter.install()
-            module = load_module(self.kernel.name, text)
-            self._compiled[complete] = getattr(module, self.kernel.name)
-            self._paths[complete] = module.__file__ or ""
-            if allow_print and self.settings.print_output_code:
-                print(f"# {module.__file__}\n{text}", file=sys.stderr)
-        return self._compiled[complete]
+            name = self.kernel.name
+            module = load_module(name, text, self._globals)
+            function, path = getattr(module, name), module.__file__ or ""
+            self._compiled[complete] = (function, path)
+        _LOG.info("compiled %s with %r: %s", name, complete, path)
+        if allow_print:
+            self._print(complete, path)
+        return function
+
+    def _print(self, config: Config, path: str) -> None:
+        if self.settings.print_output_code:
+            code = self.to_triton_code(config, emit_repro_caller=True)
+            print(f"# {path}\n{code}", file=sys.stderr)
+        if self.settings.print_repro:
+            decorator = self.format_kernel_decorator(config, self.settings)
+            print(repro.script_text(self.kernel, decorator, self._arguments), file=sys.stderr)
 
     def _generate(
         self, config: Config, origin_lines: bool | None = None
     ) -> codegen.GeneratedModule:
-        if origin_lines is None:
-            origin_lines = self.settings.output_origin_lines
         settings = self.settings
+        if origin_lines is None:
+            origin_lines = settings.output_origin_lines
         options = codegen.Options(
-            self.index_dtype, origin_lines, settings.keep_narrowing, settings.dot_precision
+            self.index_dtype,
+            origin_lines,
+            settings.keep_narrowing,
+            settings.dot_precision,
+            settings.persistent_reserved_sms,
         )
-        fn = self.kernel.fn
-        return codegen.generate(self.program, fn.__globals__, fn.__module__, config, options)
+        name = self.kernel.fn.__module__ or ""
+        module = codegen.generate(self.program, self._globals, name, config, options)
+        source = sys.modules.get(name)
+        if source is not None and source.__dict__ is self._globals:
+            return module
+        # It cannot be imported by its name; `load_module` hands its globals over.
+        lines = module.imports.splitlines()
+        kept = [line for line in lines if line != f"import {name} as _source_module"]
+        return dataclasses.replace(module, imports="\n".join(kept))
 
     def to_triton_code(
         self,
         config: Config | Mapping[str, Any] | None = None,
         *,
+        emit_repro_caller: bool = False,
         output_origin_lines: bool | None = None,
     ) -> str:
-        """The text of the generated module."""
-        return self._generate(self._complete(config), output_origin_lines).text
+        """The text of the generated module.
 
-    to_code = to_triton_code
+        Args:
+            config: the config; None: the one that is set or implied.
+            emit_repro_caller: append a routine that makes arguments like those bound, and calls.
+            output_origin_lines: comments that name the author's lines; None: as the settings say.
+        """
+        text = self._generate(self._complete(config), output_origin_lines).text
+        if emit_repro_caller:
+            text += repro.caller_text(self.kernel.name, self._arguments)
+        return text
+
+    def to_code(
+        self,
+        config: Config | Mapping[str, Any] | None = None,
+        *,
+        options: OutputCodeOptions | None = None,
+        emit_repro_caller: bool = False,
+        output_origin_lines: bool | None = None,
+    ) -> str:
+        """The text of the generated module; `options` can ask for one that needs no helion."""
+        text = self.to_triton_code(
+            config, emit_repro_caller=emit_repro_caller, output_origin_lines=output_origin_lines
+        )
+        if options is None or options.allow_helion_deps:
+            return text
+        return without_helion(text)
 
     def get_cached_path(self, config: Config | Mapping[str, Any] | None = None) -> str | None:
-        """The file that the generated module was loaded from, if it was compiled."""
-        return self._paths.get(self._complete(config))
+        """The file of the generated module, if it was compiled."""
+        known = self._compiled.get(self._complete(config))
+        return None if known is None else known[1]
 
-    def format_kernel_decorator(self, config: Config, settings: Any) -> str:
+    def backend_cache_key(self, config: Config | Mapping[str, Any] | None = None) -> str:
+        """What the generated module for a config is known by on disk."""
+        return content_key(self.to_triton_code(config))
+
+    def format_kernel_decorator(self, config: Config, settings: Settings) -> str:
         """The decorator that fixes a config, as one line to paste."""
-        parts = [f"config={config!r}", f"static_shapes={settings.static_shapes}"]
-        if settings.index_dtype is not None:
-            parts.append(f"index_dtype={settings.index_dtype}")
-        return f"@helion.kernel({', '.join(parts)})"
+        return repro.config_decorator(config, settings)
 
     def show(self, stage: Stage, config: Config | Mapping[str, Any] | None = None) -> str:
         """What the kernel looks like after a stage of its compilation.
@@ -192,16 +347,31 @@ class BoundKernel:
         """The author's source with its types; `show("types")`."""
         return show_types(self.program)
 
-
-def _origins(program: TypedProgram) -> list[Origin]:
-    origins = program.device.symbols.origins.values()
-    return [o for o in origins if isinstance(o, HostSize)]
+    def __repr__(self) -> str:
+        return f"<helion.BoundKernel {self.kernel.name}>"
 
 
-def _read(origin: Origin, arguments: Mapping[str, Any]) -> int:
-    """The value of a size, a stride or an int argument in one call."""
+def unwrapped(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Arguments without the `hl.constexpr` that some were given in."""
+    return tuple(a.value if isinstance(a, constexpr) else a for a in args)
+
+
+def without_history(run: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """Call a function as under `torch.no_grad()`."""
+    if not torch.is_grad_enabled():
+        return run(*args)
+    _set_grad_enabled(False)
+    try:
+        return run(*args)
+    finally:
+        _set_grad_enabled(True)
+
+
+def _origin_text(origin: Origin) -> str:
+    """Host text that reads a size, a stride or an int argument."""
     if isinstance(origin, HostNumber):
-        return int(eval(origin.text, {}, dict(arguments)))
+        return f"int({origin.text})"
     assert isinstance(origin, HostSize)
-    tensor = eval(origin.text, {}, dict(arguments))
-    return tensor.shape[origin.dim] if origin.what == "size" else tensor.stride(origin.dim)
+    if origin.what == "size":
+        return f"{origin.text}.shape[{origin.dim}]"
+    return f"{origin.text}.stride({origin.dim})"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
+import logging
 import threading
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -12,16 +14,18 @@ from helion import exc
 from helion.frontend.source import parse
 from helion.language.constants import constexpr
 from helion.runtime import specialization
-from helion.runtime.bound import BoundKernel
+from helion.runtime.bound import BoundKernel, unwrapped, without_history
 from helion.runtime.config import Config
 from helion.runtime.reference import run_reference
 from helion.runtime.settings import RefMode, Settings
+from helion.runtime.specialization import Probe, make_probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     import torch
 
+_LOG = logging.getLogger(__name__)
 _REFUSED = {
     inspect.Parameter.VAR_POSITIONAL: "variadic",
     inspect.Parameter.VAR_KEYWORD: "variadic",
@@ -32,11 +36,15 @@ _REFUSED = {
 class Kernel:
     """A kernel: compiled for each kind of arguments that it is called with.
 
+    A call looks its arguments up in three steps. Their types choose a probe, an expression that
+    computes a short key; the key finds the bound kernel. What a probe does not know goes through
+    `specialization_key`, which is exact, and is remembered.
+
     Attributes:
         fn: the author's function.
         name: its name.
         signature: its signature.
-        settings: how it is compiled; may be changed before the first call.
+        settings: how it is compiled; may be changed, and is read when a kernel is bound.
         configs: the configs to choose from; empty if none was given.
     """
 
@@ -50,15 +58,16 @@ class Kernel:
         if not isinstance(fn, FunctionType):
             raise TypeError(f"helion.kernel needs a plain function, not {type(fn).__name__}")
         functools.update_wrapper(self, fn)
-        self.fn = fn
+        self.fn: FunctionType = fn
         self.name = fn.__name__
         self.signature = inspect.signature(fn)
         self.settings = settings
         self.configs = [c if isinstance(c, Config) else Config(**c) for c in configs]
         self._key = key
         self._bound: dict[Hashable, BoundKernel] = {}
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._parameters = list(self.signature.parameters.values())
+        self._arity = len(self._parameters)
         for parameter in self._parameters:
             if parameter.kind in _REFUSED:
                 kind = _REFUSED[parameter.kind]
@@ -71,50 +80,103 @@ class Kernel:
         self.__defaults__ = fn.__defaults__
         self.source = parse(fn)
         self._check_decorators()
+        self._read_settings()
 
     def _check_decorators(self) -> None:
         """Only the kernel decorator may stand directly above `def`."""
         decorators = self.source.tree.decorator_list
         for decorator in decorators:
-            text = ast_text(decorator)
+            text = ast.unparse(decorator)
             if "kernel" in text or "jit" in text:
                 if decorator is not decorators[-1]:
                     below = decorators[-1]
                     raise exc.DecoratorAfterHelionKernelDecorator(
-                        self.source.span(below), decorator=ast_text(below)
+                        self.source.span(below), decorator=ast.unparse(below)
                     )
                 return
+
+    def _read_settings(self) -> None:
+        """Take over what calls depend on."""
+        self._state = self.settings.state
+        self._eager = self.settings.ref_mode is RefMode.EAGER
+        self._probes: dict[tuple[type, ...], Probe | None] = {}
 
     # -- calling ---------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the kernel; the first call with a new kind of arguments compiles it."""
-        if kwargs or len(args) != len(self._parameters):
+        """Run the kernel; the first call with a new kind of arguments compiles it.
+
+        No autograd history is recorded: wrap the kernel in a `torch.autograd.Function`.
+        """
+        if kwargs or len(args) != self._arity:
             args = self.normalize_args(*args, **kwargs)
-        if self.settings.ref_mode is RefMode.EAGER:
-            return run_reference(self.fn, self._unwrapped(args), self._config_for_reference())
-        return self.bind(args)(*args)
+        if self._state is not self.settings.state:
+            self._read_settings()
+        if self._eager:
+            return run_reference(self.fn, unwrapped(args), self._config_for_reference())
+        # This is `remembered`, written out.
+        probe = self._probes.get(tuple(map(type, args)))
+        bound = None if probe is None else probe.find(*args)
+        if bound is None:
+            bound = self.bind(args)
+        elif bound.constants:
+            bound = bound.for_args(args)
+        return without_history(bound.run, args)
+
+    # A call from code under `torch.compile` is a break of its graph.
+    __call__._torchdynamo_disable = True  # pyright: ignore[reportFunctionMemberAccess]
 
     def normalize_args(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """All arguments by position, defaults filled in."""
-        if len(args) > len(self._parameters):
-            raise exc.TooManyArguments(expected=len(self._parameters), got=len(args))
+        """All arguments by position, defaults filled in.
+
+        Raises:
+            TypeError: too many arguments, one that is missing, or an unknown keyword.
+        """
+        if len(args) > self._arity:
+            raise exc.TooManyArguments(expected=self._arity, got=len(args))
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return bound.args
 
     def bind(self, args: Sequence[Any]) -> BoundKernel:
-        """The kernel compiled for arguments of this kind; nothing runs."""
-        if len(args) != len(self._parameters):
-            args = self.normalize_args(*args)
+        """The kernel compiled for arguments of this kind; nothing runs.
+
+        Raises:
+            UnsupportedArgument: an argument of a type that kernels do not take.
+            NoTensorArgs: no argument tells on which device the kernel runs.
+            DeviceMismatch: tensors on several devices.
+        """
+        args = tuple(args) if len(args) == self._arity else self.normalize_args(*args)
+        if self._state is not self.settings.state:
+            self._read_settings()
+        kinds = tuple(map(type, args))
+        if kinds not in self._probes:
+            static = self.settings.static_shapes
+            self._probes[kinds] = make_probe(kinds, self._constexprs, static, self._key)
+        bound = self.remembered(args)
+        if bound is None:
+            bound = self._bind_exactly(args)
+            probe = self._probes.get(kinds)
+            if probe is not None:
+                probe.remember(args, bound)
+        return bound.for_args(args)
+
+    def remembered(self, args: Sequence[Any]) -> BoundKernel | None:
+        """The bound kernel for arguments of this kind, if a short look finds it."""
+        probe = self._probes.get(tuple(map(type, args)))
+        return None if probe is None else probe.find(*args)
+
+    def _bind_exactly(self, args: tuple[Any, ...]) -> BoundKernel:
+        """The bound kernel by the exact key; made if there is none."""
         key = self.specialization_key(args)
+        device = self._checked_device(args)
         bound = self._bound.get(key)
         if bound is None:
-            with self._lock:
+            with self.lock:
                 bound = self._bound.get(key)
                 if bound is None:
-                    bound = self._bound[key] = self._make_bound(args)
-        return bound.for_args(args)
+                    bound = self._bound[key] = self.make_bound(args, key, device)
+        return bound
 
     def specialization_key(self, args: Sequence[Any]) -> tuple[Hashable, ...]:
         """What the compiled code depends on in these arguments; hashable."""
@@ -126,44 +188,61 @@ class Kernel:
         ):
             if constant:
                 raw = value.value if isinstance(value, constexpr) else value
-                parts.append(("constexpr", type(raw), raw))
+                parts.append(("constexpr", specialization.constant_key(raw)))
             else:
                 parts.append(specialization.argument_key(value, tensor_key, parameter.name))
+        device = specialization.find_device(args)
+        if device is not None:
+            parts.append(specialization.device_key(device))
         if self._key is not None:
             parts.append(self._key(*args))
         return tuple(parts)
 
-    def _make_bound(self, args: Sequence[Any]) -> BoundKernel:
-        device = specialization.find_device(args)
-        if device is None:
-            raise exc.NoTensorArgs(self.source.span(self.source.tree))
-        self._check_devices(args, device)
+    def make_bound(
+        self, args: Sequence[Any], key: Hashable, device: torch.device | None = None
+    ) -> BoundKernel:
+        """Type and trace the kernel for these arguments."""
         arguments = {
             p.name: constexpr(v.value if isinstance(v, constexpr) else v)
             if c or isinstance(v, constexpr)
             else v
             for p, v, c in zip(self._parameters, args, self._constexprs, strict=True)
         }
-        return BoundKernel(self, arguments, device)
+        bound = BoundKernel(self, arguments, device or self._checked_device(args), key)
+        _LOG.info("bound %s for %s", self.name, key)
+        return bound
 
-    def _check_devices(self, args: Sequence[Any], device: torch.device) -> None:
+    def _checked_device(self, args: Sequence[Any]) -> torch.device:
+        """The device that the kernel runs on, where every tensor must be."""
+        device = specialization.find_device(args)
+        if device is None:
+            raise exc.NoTensorArgs(self.source.span(self.source.tree))
         for value, parameter in zip(args, self._parameters, strict=True):
-            for tensor in specialization.tensors_in(value):
-                if tensor.device != device and not (tensor.dim() == 0 and tensor.is_cpu):
-                    raise exc.DeviceMismatch(
-                        self.source.span(self.source.tree),
-                        name=parameter.name,
-                        got=tensor.device,
-                        expected=device,
-                    )
-
-    def _unwrapped(self, args: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(a.value if isinstance(a, constexpr) else a for a in args)
+            stray = specialization.stray_tensor(value, device)
+            if stray is not None:
+                raise exc.DeviceMismatch(
+                    self.source.span(self.source.tree),
+                    name=parameter.name,
+                    got=stray.device,
+                    expected=device,
+                )
+        return device
 
     def _config_for_reference(self) -> Config:
         return self.configs[0] if self.configs else Config()
 
     # -- the rest --------------------------------------------------------------------------------
+
+    def autotune(self, args: Sequence[Any], *, force: bool = True, **options: Any) -> Config:
+        """Choose a config for arguments like these, use it for later calls, and return it.
+
+        Args:
+            args: the arguments to time with.
+            force: choose anew; otherwise a config that is given or known is enough.
+            options: for the search.
+        """
+        args = self.normalize_args(*args)
+        return self.bind(args).autotune(args, force=force, **options)
 
     def kernel_source(self) -> str:
         """The author's source text."""
@@ -171,18 +250,16 @@ class Kernel:
 
     def reset(self) -> None:
         """Forget everything that was compiled."""
-        with self._lock:
+        with self.lock:
             self._bound.clear()
+            self._probes.clear()
+
+    def __reduce__(self) -> str:
+        # Like a function, a kernel is copied and pickled by its name.
+        return self.fn.__qualname__
 
     def __repr__(self) -> str:
         return f"<helion.Kernel {self.name}>"
-
-
-def ast_text(node: Any) -> str:
-    """A decorator as the author wrote it."""
-    import ast
-
-    return ast.unparse(node)
 
 
 def _is_constexpr(annotation: Any) -> bool:

@@ -170,12 +170,15 @@ class Settings:
     """How a kernel is compiled, run and tuned.
 
     Values are checked whenever they are set, also later: `kernel.settings` may be changed, and is
-    read when a kernel is bound or compiled. `settings_table` prints the rows below.
+    read when a kernel is bound or compiled. `settings_table` prints the rows below. Each change
+    makes a new `state`, so that a kernel sees at a glance that nothing changed.
 
     Raises:
         TypeError: a keyword that is no setting.
         ValueError: a value that the setting does not take; the message names it, or its variable.
     """
+
+    state = object()  # no field: it has no annotation
 
     backend: Literal["triton"] = _setting(
         "Which code is generated.", choice("triton"), "triton", "HELION_BACKEND"
@@ -416,6 +419,7 @@ class Settings:
         if field is None:
             raise AttributeError(f"`{name}` is not a setting")
         object.__setattr__(self, name, checked(name, field.metadata["kind"], value))
+        object.__setattr__(self, "state", object())
 
     def to_dict(self) -> dict[str, Any]:
         """All settings by name; the values are not copied."""

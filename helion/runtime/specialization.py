@@ -1,9 +1,12 @@
-"""The specialization key: what of the arguments a compiled kernel depends on."""
+"""The specialization key: what of the arguments a compiled kernel depends on.
+
+`argument_key` is the definition, for every kind of argument. A `Probe` is one expression for calls
+whose arguments are tensors and plain values, so that a warm call does not walk over them.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +16,16 @@ from helion import exc
 from helion.language.constants import constexpr
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
 _INT32_MAX = 2**31 - 1
 _VALUES = (str, torch.dtype, torch.device, type(None), torch.Size)
+_NUMBERS = (int, float, bool)
+# A kernel that sees more layouts than this starts to remember them anew.
+_MOST_REMEMBERED = 4096
+
+
+# -- tensors -------------------------------------------------------------------------------------
 
 
 def static_tensor(value: torch.Tensor) -> Hashable:
@@ -25,14 +34,24 @@ def static_tensor(value: torch.Tensor) -> Hashable:
 
 
 def dynamic_tensor(value: torch.Tensor) -> Hashable:
-    """What changes code: dtype, rank, contiguity, and whether 32-bit indices reach all of it."""
+    """What changes code: dtype, rank, contiguity, whether 32-bit indices reach all of it.
+
+    Sizes of dimensions that `torch._dynamo.mark_static` names are compiled in.
+    """
+    marks = static_dims(value)
     return (
         value.dtype,
         value.dim(),
         value.is_contiguous(),
         spanned(value) > _INT32_MAX,
         value.device.type,
+        tuple((d, value.size(d), value.stride(d)) for d in sorted(marks)),
     )
+
+
+def static_dims(value: torch.Tensor) -> frozenset[int]:
+    """The dimensions that `torch._dynamo.mark_static` named."""
+    return frozenset(getattr(value, "_dynamo_static_indices", None) or ())
 
 
 def spanned(value: torch.Tensor) -> int:
@@ -40,6 +59,19 @@ def spanned(value: torch.Tensor) -> int:
     if value.numel() == 0:
         return 0
     return 1 + sum((n - 1) * s for n, s in zip(value.shape, value.stride(), strict=True))
+
+
+# -- one argument --------------------------------------------------------------------------------
+
+
+def constant_key(value: Any) -> Hashable:
+    """The key of a value that is compiled in; 1, 1.0 and True differ, and so do 0.0 and -0.0."""
+    kind = type(value)
+    if isinstance(value, (tuple, list)):
+        return (kind, *(constant_key(v) for v in value))
+    if isinstance(value, dict):
+        return (kind, *((k, constant_key(v)) for k, v in value.items()))
+    return (kind, repr(value) if kind is float else value)
 
 
 def argument_key(value: Any, tensor_key: Callable[[torch.Tensor], Hashable], name: str) -> Hashable:
@@ -51,10 +83,10 @@ def argument_key(value: Any, tensor_key: Callable[[torch.Tensor], Hashable], nam
     if isinstance(value, torch.Tensor):
         return tensor_key(value)
     kind = type(value)
-    if kind in (int, float, bool):
+    if kind in _NUMBERS:
         return kind
     if isinstance(value, constexpr):
-        return ("constexpr", kind, value.value)
+        return ("constexpr", constant_key(value.value))
     if isinstance(value, _VALUES):
         return (kind, value)
     if isinstance(value, (tuple, list)):
@@ -64,7 +96,7 @@ def argument_key(value: Any, tensor_key: Callable[[torch.Tensor], Hashable], nam
     if isinstance(value, (FunctionType, MethodType)):
         return _function_key(value, tensor_key, name)
     if isinstance(value, (BuiltinFunctionType, type)) or (
-        callable(value) and type(value).__module__.startswith("torch")
+        callable(value) and kind.__module__.split(".")[0] in ("torch", "triton")
     ):
         return value
     if dataclasses.is_dataclass(value):
@@ -78,21 +110,114 @@ def _function_key(
 ) -> Hashable:
     function = value.__func__ if isinstance(value, MethodType) else value
     assert isinstance(function, FunctionType)
-    cells = [c.cell_contents for c in function.__closure__ or ()]
-    return (function.__code__, *(argument_key(c, tensor_key, name) for c in cells))
+    outside = [c.cell_contents for c in function.__closure__ or ()]
+    outside += function.__defaults__ or ()
+    return (function.__code__, *(argument_key(v, tensor_key, name) for v in outside))
+
+
+# -- all arguments of a warm call ----------------------------------------------------------------
+
+
+class Probe:
+    """Remembers results for arguments of known types, by one short expression of them.
+
+    The key is finer than `argument_key`: calls with equal keys here have equal keys there, and the
+    index of the device counts too.
+    """
+
+    def __init__(self, names: Sequence[str], parts: Sequence[str], values: dict[str, Any]) -> None:
+        self._table: dict[Hashable, Any] = {}
+        parameters, key = ", ".join(names), "".join(f"{part}, " for part in parts)
+        self._key: Callable[..., Hashable] = eval(f"lambda {parameters}: ({key})", values)
+        # One function call less than `get(key(...))`.
+        found = {**values, "get": self._table.get}
+        self.find: Callable[..., Any] = eval(f"lambda {parameters}: get(({key}))", found)
+
+    def remember(self, args: Sequence[Any], result: Any) -> None:
+        """Let `find` give this result for arguments like these."""
+        if len(self._table) >= _MOST_REMEMBERED:
+            self._table.clear()
+        self._table[self._key(*args)] = result
+
+
+def make_probe(
+    kinds: Sequence[type], constexprs: Sequence[bool], static: bool, key: Callable[..., Any] | None
+) -> Probe | None:
+    """A probe for arguments of these types; None if some have no short expression.
+
+    Args:
+        kinds: the type of each argument.
+        constexprs: which parameters are compiled in.
+        static: whether shapes are.
+        key: the author's own part of the key.
+    """
+    names = [f"a{i}" for i in range(len(kinds))]
+    parts: list[str] = []
+    for name, kind, constant in zip(names, kinds, constexprs, strict=True):
+        if issubclass(kind, torch.Tensor) and not constant:
+            parts.append((_STATIC_PROBE if static else _DYNAMIC_PROBE).format(name))
+        elif kind is float and constant:
+            parts.append(f"repr({name})")
+        elif kind in _VALUES or (kind in _NUMBERS and constant):
+            parts.append(name)
+        elif kind not in _NUMBERS:
+            return None
+    if key is not None:
+        parts.append(f"key({', '.join(names)})")
+    return Probe(names, parts, {"key": key, "wide": _is_wide, "dynamic": dynamic_tensor})
+
+
+_STATIC_PROBE = "{0}.dtype, {0}.shape, {0}.stride(), {0}.device"
+_DYNAMIC_PROBE = (
+    "{0}.dtype, {0}.dim(), {0}.device, "
+    f"{{0}}.numel() > {_INT32_MAX} if {{0}}.is_contiguous() else wide({{0}}), "
+    "None if getattr({0}, '_dynamo_static_indices', None) is None else dynamic({0})"
+)
+
+
+def _is_wide(value: torch.Tensor) -> int:
+    """2 or 3, apart from what a contiguous tensor gives: does it span more than 32 bits."""
+    return 2 + (spanned(value) > _INT32_MAX)
+
+
+# -- tensors of a call ---------------------------------------------------------------------------
+
+
+def device_key(device: torch.device) -> Hashable:
+    """What of a device changes code: its type, and the compute capability of a GPU."""
+    if device.type == "cuda":
+        return (device.type, torch.cuda.get_device_capability(device))
+    return device.type
 
 
 def find_device(args: Sequence[Any]) -> torch.device | None:
-    """The device of the first tensor or `torch.device`, searched through containers."""
+    """The device of the first tensor or `torch.device`, searched through containers.
+
+    A tensor of one number on the CPU goes with tensors elsewhere, as in torch.
+    """
+    found: torch.device | None = None
     for value in args:
-        if isinstance(value, torch.Tensor):
-            return value.device
-        if isinstance(value, torch.device):
-            return value
-        found = find_device(_parts(value))
-        if found is not None:
-            return found
-    return None
+        here = _device_of(value)
+        if here is not None and not (isinstance(value, torch.Tensor) and _is_cpu_number(value)):
+            return here
+        found = found or here
+    return found
+
+
+def _device_of(value: Any) -> torch.device | None:
+    if isinstance(value, torch.Tensor):
+        return value.device
+    return value if isinstance(value, torch.device) else find_device(_parts(value))
+
+
+def _is_cpu_number(value: torch.Tensor) -> bool:
+    return value.dim() == 0 and value.is_cpu
+
+
+def stray_tensor(value: Any, device: torch.device) -> torch.Tensor | None:
+    """A tensor in an argument that a kernel on `device` cannot take, if there is one."""
+    strays = (t for t in tensors_in(value) if t.device != device and not _is_cpu_number(t))
+    return next(strays, None)
 
 
 def tensors_in(value: Any) -> list[torch.Tensor]:

@@ -1,0 +1,136 @@
+"""Which config a kernel runs with."""
+
+from __future__ import annotations
+
+import logging
+import os
+import statistics
+import sys
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from helion import exc
+from helion._compat import is_interpreting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from helion.runtime.bound import BoundKernel
+    from helion.runtime.config import Config
+
+__all__ = ["choose_config", "implied_config", "search_config"]
+
+_LOG = logging.getLogger(__name__)
+_WARM_UP, _RUNS = 3, 20
+# Candidates differ in the order of their sums; a wrong mask or index is farther off than this.
+_TOLERANCE = 1e-2
+
+
+def implied_config(bound: BoundKernel) -> Config | None:
+    """The config that needs no search; None if several are given, or a search is forced."""
+    settings = bound.settings
+    if len(bound.configs) == 1 and not settings.force_autotune:
+        return bound.configs[0]
+    if settings.autotune_effort == "none" and (settings.force_autotune or not bound.configs):
+        return bound.config_spec.default_config()
+    return None
+
+
+def choose_config(bound: BoundKernel, args: Sequence[Any]) -> Config:
+    """The config for a call that came without one.
+
+    Raises:
+        AutotuningDisallowedInEnvironment: there is a choice, and the environment forbids a search.
+    """
+    config = implied_config(bound)
+    if config is None:
+        return search_config(bound, args, force=bound.settings.force_autotune)
+    if len(bound.configs) != 1 or bound.settings.force_autotune:
+        print(f"Using implicit config: {config!r}", file=sys.stderr)
+    return config
+
+
+def search_config(
+    bound: BoundKernel, args: Sequence[Any], *, force: bool, **options: Any
+) -> Config:
+    """The best config: of those given, or what the search of the settings finds.
+
+    Without either it is the default config, which is good but not measured.
+    """
+    name = bound.kernel.name
+    if os.environ.get("HELION_DISALLOW_AUTOTUNING", "0") not in ("", "0"):
+        raise exc.AutotuningDisallowedInEnvironment(name=name)
+    make_search = bound.settings.autotuner_fn
+    if callable(make_search):
+        return make_search(bound, args, **options).autotune(skip_cache=force)
+    if not bound.configs:
+        return bound.config_spec.default_config()
+    if len(bound.configs) == 1:
+        return bound.configs[0]
+    if bound.device.type != "cuda" or is_interpreting():
+        _LOG.warning("`%s` uses the first of its configs: there is no GPU to time them on", name)
+        return bound.configs[0]
+    return _fastest(bound, args)
+
+
+def _fastest(bound: BoundKernel, args: Sequence[Any]) -> Config:
+    """The fastest of the given configs that agree with the first one that works."""
+    expected: Any = None
+    best, best_time = None, float("inf")
+    for config in bound.configs:
+        try:
+            run = bound.compile_config(config, allow_print=False)
+            result = _outcome(run, args)
+            torch.cuda.synchronize(bound.device)
+        except (exc.Base, RuntimeError) as error:
+            _LOG.warning("`%s` fails with %r: %s", bound.kernel.name, config, error)
+            continue
+        if expected is None:
+            expected = result
+        elif not _agree(result, expected):
+            _LOG.warning("`%s` gives another result with %r", bound.kernel.name, config)
+            continue
+        time = _milliseconds(run, _copied(args))
+        _LOG.info("%s: %.4f ms with %r", bound.kernel.name, time, config)
+        if time < best_time:
+            best, best_time = config, time
+    if best is None:
+        raise exc.NoConfigFound(name=bound.kernel.name)
+    return best
+
+
+def _outcome(run: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """What a run returns, and what it leaves in its arguments; the arguments stay as they are."""
+    copies = _copied(args)
+    return run(*copies), copies
+
+
+def _copied(args: Sequence[Any]) -> list[Any]:
+    return pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), list(args))
+
+
+def _agree(result: Any, expected: Any) -> bool:
+    ours, theirs = pytree.tree_leaves(result), pytree.tree_leaves(expected)
+    pairs = zip(ours, theirs, strict=True)
+    return all(
+        torch.allclose(a.float(), b.float(), rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True)
+        for a, b in pairs
+        if isinstance(a, torch.Tensor)
+    )
+
+
+def _milliseconds(run: Callable[..., Any], args: Sequence[Any]) -> float:
+    """The median time of a run on the current stream."""
+    for _ in range(_WARM_UP):
+        run(*args)
+    times: list[float] = []
+    for _ in range(_RUNS):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        run(*args)
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end))
+    return statistics.median(times)
