@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 
 import torch
 
@@ -12,13 +11,14 @@ _LOG = logging.getLogger("helion")
 
 
 def use_interpreter_without_accelerator() -> None:
-    """Turn Triton's interpreter on where no accelerator is, before Triton is imported."""
+    """Turn Triton's interpreter on where no accelerator is.
+
+    What `triton.jit` made before is made for a GPU; of that, only Triton's own functions are put
+    right later (`helion.runtime.interpreter`).
+    """
     if "TRITON_INTERPRET" in os.environ or torch.cuda.is_available():
         return
     if hasattr(torch, "xpu") and torch.xpu.is_available():
-        return
-    if "triton" in sys.modules:
-        _LOG.warning("Triton was imported before helion: set TRITON_INTERPRET=1 to run on a CPU")
         return
     os.environ["TRITON_INTERPRET"] = "1"
     _LOG.info("no accelerator found: kernels run under Triton's interpreter")

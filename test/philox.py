@@ -1,8 +1,8 @@
 """Philox4x32-10 in NumPy: the oracle for every test that draws random numbers.
 
-Written from the paper (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) and independent of
-Triton, so that a mistake there cannot hide here. The float conversion alone follows Triton, because it is part of
-the contract of `tl.rand`.
+Written from the paper (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) and
+independent of Triton, so that a mistake there cannot hide here. The float conversion alone follows
+Triton, because it is part of the contract of `tl.rand`.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def philox(
 
     Args:
         key: 64 bits; (low, high) are the two words of the key. Taken modulo 2**64.
-        counter: an offset of 64 bits, which becomes (low, high, 0, 0), taken modulo 2**64; or a tuple of all four
-            words, each modulo 2**32. Key and counter broadcast.
+        counter: an offset of 64 bits, which becomes (low, high, 0, 0), taken modulo 2**64; or a
+            tuple of all four words, each modulo 2**32. Key and counter broadcast.
 
     Returns:
         Four uint32 arrays.
