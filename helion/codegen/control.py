@@ -10,10 +10,10 @@ from helion.codegen.expression import Expression
 from helion.codegen.kernel import AxisNames
 from helion.codegen.names import Block
 from helion.ir.graph import Node, args_of, facts, value_of
-from helion.ir.symbols import DeviceNumber, is_number
+from helion.ir.symbols import DeviceNumber, is_number, known_int
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from helion.codegen.operations import LoweringContext
     from helion.ir.control import Region
@@ -36,24 +36,52 @@ def lower_for(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any
 
 
 def _open_loop(kernel: LoweringContext, axis: TileAxis, low: Any, high: Any) -> Block:
-    begin, end = _bound(kernel, low, axis), _bound(kernel, high, axis)
-    step = kernel.size_text(axis.size) if axis.block is not None else kernel.number(axis.step).text
+    begin, end = kernel.bound_text(low), kernel.bound_text(high)
+    step = kernel.step_text(axis)
     name = kernel.names.fresh(f"{axis.name}_begin" if axis.block is not None else axis.name)
     parts = [begin, end] if step == "1" else [begin, end, step]
     if begin == "0" and step == "1":
         parts = [end]
-    kernel.body.line(f"for {name} in tl.range({', '.join(parts)}):")
+    position = kernel.loop_positions.index(axis)
+    static = is_unrollable(axis) and _entry(kernel.config, "static_ranges", position)
+    loop = f"tl.static_range({', '.join(parts)})" if static else None
+    loop = loop or range_text(kernel.config, position + 1, parts)
+    kernel.body.line(f"for {name} in {loop}:")
     body = kernel.body.block(1)
     kernel.axes[axis] = AxisNames(axis, body.block(), name, begin, end)
     return body.block()
 
 
-def _bound(kernel: LoweringContext, value: Any, axis: TileAxis) -> str:
-    bound = kernel.operand(value)
-    if bound.dtype is not None and bound.dtype is not kernel.index_dtype and not is_number(value):
-        bound = ex.cast(bound, kernel.index_dtype)
-    del axis
-    return bound.text
+def is_unrollable(axis: TileAxis) -> bool:
+    """Whether a loop may be unrolled: at most 8 steps, known at compile time."""
+    begin, end = known_int(axis.begin), known_int(axis.end)
+    step = known_int(axis.size if axis.block is not None else axis.step)
+    if begin is None or end is None or step is None:
+        return False
+    return end - begin <= 8 * step
+
+
+def range_text(config: Mapping[str, Any], position: int, bounds: Sequence[str]) -> str:
+    """`tl.range(...)` with what the config says of the loop; entry 0 is the persistent loop."""
+    options = {
+        "num_stages": _entry(config, "range_num_stages", position),
+        "loop_unroll_factor": _entry(config, "range_unroll_factors", position),
+    }
+    texts = [f"{name}={value}" for name, value in options.items() if value]
+    multi_buffer = _entry(config, "range_multi_buffers", position)
+    if multi_buffer is not None:
+        texts.append(f"disallow_acc_multi_buffer={not multi_buffer}")
+    flatten = _entry(config, "range_flattens", position)
+    if flatten is not None:
+        texts.append(f"flatten={flatten}")
+    if _entry(config, "range_warp_specializes", position):
+        texts.append("warp_specialize=True")
+    return f"tl.range({', '.join([*bounds, *texts])})"
+
+
+def _entry(config: Mapping[str, Any], key: str, position: int) -> Any:
+    values = config[key]
+    return values[position] if position < len(values) else None
 
 
 def lower_if(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any]]) -> None:

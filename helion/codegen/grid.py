@@ -5,15 +5,20 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from helion.codegen import expression as ex
+from helion.codegen.control import range_text
+from helion.codegen.expression import Expression
 from helion.codegen.kernel import AxisNames
-from helion.ir.symbols import is_number, known_int
+from helion.ir.symbols import known_int
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from helion.codegen.names import Block
     from helion.codegen.operations import LoweringContext
+    from helion.ir.graph import TopLoop
     from helion.ir.tiles import TileAxis
 
 
@@ -30,37 +35,154 @@ class GridChoice:
     group: int = 1
 
 
+def choices(config: Mapping[str, Any], loops: Sequence[TopLoop]) -> list[GridChoice]:
+    """What a config says of each top-level loop."""
+    result: list[GridChoice] = []
+    orders = list(config.get("loop_orders", []))
+    groups = list(config.get("l2_groupings", []))
+    for loop in loops:
+        many = len(loop.axes) > 1
+        order = orders.pop(0) if many and orders else list(range(len(loop.axes)))
+        group = groups.pop(0) if many and groups else 1
+        result.append(GridChoice(tuple(order), group))
+    return result
+
+
+def emit_grid(
+    kernel: LoweringContext, config: Mapping[str, Any], lower: Callable[[Any, Any], Any]
+) -> list[str]:
+    """Emit every top-level loop, its statements by `lower`; returns the launch grid as host text.
+
+    The loops' programs are numbered one after the other. With a persistent `pid_type` a fixed
+    number of programs goes through these numbers; else each number is a program.
+    """
+    loops = kernel.program.loops
+    root = kernel.body
+    root.attach(kernel.head, 0)
+    chosen = choices(config, loops)
+    if config["pid_type"] == "xyz":
+        axes = [loops[0].axes[i] for i in chosen[0].order]
+        ids = [f"tl.program_id({len(axes) - 1 - place})" for place in range(len(axes))]
+        _emit_loop(kernel, loops[0], chosen[0], ids, root, lower)
+        return [count_text(kernel, a, host=True) for a in reversed(axes)]
+    if config["pid_type"] == "flat":
+        grids = [programs_text(kernel, loop.axes, host=True) for loop in loops]
+        pid = "tl.program_id(0)"
+        if len(loops) > 1 or any(len(loop.axes) > 1 for loop in loops):
+            pid = kernel.names.fresh("pid")
+            root.line(f"{pid} = tl.program_id(0)")
+        counts = [kernel.parameter("_PROGRAMS", grid) for grid in grids[:-1]]
+        launch, body = [" + ".join(grids)], root
+    else:
+        counts = [_counted(kernel, loop, root) for loop in loops]
+        pid, body = _persistent(kernel, config, counts, root)
+        launch = [_persistent_programs(config)]
+    parts = [(body, pid)] if len(loops) == 1 else _branches(kernel, body, counts, len(loops), pid)
+    for loop, choice, (inner, own_pid) in zip(loops, chosen, parts, strict=True):
+        _emit_loop(kernel, loop, choice, [own_pid], inner, lower)
+    kernel.body = root
+    return launch
+
+
+def _emit_loop(
+    kernel: LoweringContext,
+    loop: TopLoop,
+    choice: GridChoice,
+    ids: Sequence[str],
+    body: Block,
+    lower: Callable[[Any, Any], Any],
+) -> None:
+    """One top-level loop: `ids` is one program id for all its axes, or one for each in order."""
+    kernel.body = body
+    kernel.origin(loop.span)
+    axes = [loop.axes[i] for i in choice.order]
+    prelude = body.block()
+    if len(ids) != len(axes):
+        ids = _split(kernel, axes, choice.group, ids[0], prelude)
+    for axis, own in zip(axes, ids, strict=True):
+        _begin(kernel, axis, own, prelude)
+    kernel.body = body.block()
+    lower(kernel, loop.graph)
+
+
+# -- how many programs ----------------------------------------------------------------------------
+
+
 def count_text(kernel: LoweringContext, axis: TileAxis, host: bool) -> str:
     """The number of tiles of an axis, for the host or for the kernel."""
-    show = kernel.host_text if host else (lambda v: kernel.number(v).text)
-    if not is_number(axis.begin) or not is_number(axis.end):
-        raise TypeError("the bounds of a grid are numbers")
-    begin = known_int(axis.begin)
-    length = show(axis.end) if begin == 0 else f"{show(axis.end)} - {ex.operand(show(axis.begin))}"
-    step = show(axis.size if axis.block is not None else axis.step)
-    if step == "1":
-        return length
-    return f"triton.cdiv({length}, {step})" if host else f"tl.cdiv({length}, {step})"
+    show = kernel.host_text if host else kernel.bound_text
+    length = show(axis.end)
+    step = kernel.step_text(axis) if not host else show(_step(axis))
+    from_zero = known_int(axis.begin) == 0
+    if not from_zero:
+        length = f"{length} - {ex.operand(show(axis.begin))}"
+    text = length if step == "1" else f"{'triton' if host else 'tl'}.cdiv({length}, {step})"
+    # A range that ends before it begins has no tiles.
+    known = known_int(axis.end) is not None and known_int(axis.begin) is not None
+    return f"max({text}, 0)" if host and not from_zero and not known else text
 
 
-def grid_text(kernel: LoweringContext, axes: Sequence[TileAxis]) -> str:
-    """The number of programs of a loop, computed by the host."""
-    counts = [count_text(kernel, a, host=True) for a in axes]
-    return " * ".join(
-        c
-        if len(counts) == 1 or c.startswith("triton") or c.isidentifier() or c.isdigit()
-        else f"({c})"
-        for c in counts
-    )
+def _step(axis: TileAxis) -> Any:
+    return axis.size if axis.block is not None else axis.step
 
 
-def emit_program_ids(
-    kernel: LoweringContext, axes: Sequence[TileAxis], choice: GridChoice, pid: str, body: Block
-) -> None:
-    """Take the program id apart, and give each axis its first index."""
-    ids = _split(kernel, [axes[i] for i in choice.order], choice.group, pid, body)
-    for place, index in enumerate(choice.order):
-        _begin(kernel, axes[index], ids[place], body)
+def programs_text(kernel: LoweringContext, axes: Sequence[TileAxis], host: bool) -> str:
+    """The number of tiles of a loop."""
+    counts = [count_text(kernel, a, host) for a in axes]
+    return " * ".join(c if len(counts) == 1 else ex.operand(c) for c in counts)
+
+
+def _counted(kernel: LoweringContext, loop: TopLoop, body: Block) -> str:
+    text = programs_text(kernel, loop.axes, host=False)
+    if text.isdigit() or text.isidentifier():
+        return text
+    name = kernel.names.fresh("tiles")
+    body.line(f"{name} = {text}")
+    return name
+
+
+def _persistent_programs(config: Mapping[str, Any]) -> str:
+    multiplier = config["num_sm_multiplier"]
+    return "_NUM_SM" if multiplier == 1 else f"_NUM_SM * {multiplier}"
+
+
+def _persistent(
+    kernel: LoweringContext, config: Mapping[str, Any], counts: Sequence[str], root: Block
+) -> tuple[str, Block]:
+    """A loop over the numbers of all tiles that this program works on; its variable and body."""
+    total = " + ".join(counts)
+    pid = kernel.names.fresh("pid")
+    if config["pid_type"] == "persistent_interleaved":
+        bounds = ["tl.program_id(0)", total, "tl.num_programs(0)"]
+    else:
+        share, first = kernel.names.fresh("share"), kernel.names.fresh("first")
+        root.line(f"{share} = tl.cdiv({total}, tl.num_programs(0))")
+        root.line(f"{first} = tl.program_id(0) * {share}")
+        bounds = [first, f"tl.minimum({first} + {share}, {total})"]
+    root.line(f"for {pid} in {range_text(config, 0, bounds)}:")
+    return pid, root.block(1)
+
+
+def _branches(
+    kernel: LoweringContext, root: Block, counts: Sequence[str], loops: int, pid: str
+) -> list[tuple[Block, str]]:
+    """A branch for each loop: its programs are numbered after those of the loops before it."""
+    parts: list[tuple[Block, str]] = []
+    for i in range(loops):
+        first = " - ".join([pid, *counts[:i]])
+        if i == loops - 1:
+            root.line("else:")
+        else:
+            root.line(f"{'elif' if i else 'if'} {first} < {counts[i]}:")
+        body = root.block(1)
+        name = pid if i == 0 else kernel.names.fresh("pid")
+        if i > 0:
+            body.line(f"{name} = {first}")
+        parts.append((body, name))
+    return parts
+
+
+# -- which tile -----------------------------------------------------------------------------------
 
 
 def _split(
@@ -111,26 +233,13 @@ def _grouped(
 
 
 def _begin(kernel: LoweringContext, axis: TileAxis, pid: str, body: Block) -> None:
-    low, high = kernel.number(axis.begin).text, kernel.number(axis.end).text
-    step = kernel.size_text(axis.size) if axis.block is not None else kernel.number(axis.step).text
+    low, high = kernel.bound_text(axis.begin), kernel.bound_text(axis.end)
+    step = kernel.step_text(axis)
     if kernel.wide_index:
-        pid = f"{pid}.to(tl.int64)"
+        pid = ex.cast(Expression(pid, torch.int32), torch.int64).text
     text = pid if step == "1" else f"{pid} * {ex.operand(step)}"
     if low != "0":
         text = f"{ex.operand(low)} + {text}"
     name = kernel.names.fresh(f"{axis.name}_begin" if axis.block is not None else axis.name)
     body.line(f"{name} = {text}")
     kernel.axes[axis] = AxisNames(axis, body, name, low, high)
-
-
-def choices(config: Mapping[str, Any], loops: Sequence[Sequence[TileAxis]]) -> list[GridChoice]:
-    """What a config says of each top-level loop."""
-    result: list[GridChoice] = []
-    orders = list(config.get("loop_orders", []))
-    groups = list(config.get("l2_groupings", []))
-    for axes in loops:
-        many = len(axes) > 1
-        order = orders.pop(0) if many and orders else list(range(len(axes)))
-        group = groups.pop(0) if many and groups else 1
-        result.append(GridChoice(tuple(order), group))
-    return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import linecache
 import os
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import torch
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.names import Block, Names
+from helion.ir.control import loop_axes, nodes_within
 from helion.ir.graph import Node, facts, value_of
 from helion.ir.scalars import ScalarPrinter
 from helion.ir.symbols import (
@@ -26,15 +28,15 @@ from helion.ir.symbols import (
     kind_of,
     known_int,
 )
+from helion.ir.tiles import HostTensor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from helion.exc import Span
     from helion.ir.graph import DeviceProgram
-    from helion.ir.tiles import BlockSize, HostTensor, TileAxis
+    from helion.ir.tiles import BlockSize, TileAxis
 
-_NUMBER_DTYPES = {int: torch.int32, float: torch.float32, bool: torch.bool}
 
 
 @dataclasses.dataclass
@@ -64,6 +66,7 @@ class Parameter:
 
     Attributes:
         wide: part of a seed: a signed 64-bit number whatever its value, never specialized on.
+        double: a float that Triton would narrow to float32 unless its type is declared.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Parameter:
     constexpr: bool = False
     is_tensor: bool = False
     wide: bool = False
+    double: bool = False
 
 
 class Kernel:
@@ -100,8 +104,18 @@ class Kernel:
         self.arguments: list[str] = []
         self.origin_lines = True
         self.dot_precision = "tf32"
-        self.loop_pid = ""
+        self.config: Mapping[str, Any] = {}
+        self.loop_positions = loop_axes(program)
+        self._bounds: dict[Any, str] = {}
         self._printer = ScalarPrinter(self._symbol, on_device=True)
+
+    @functools.cached_property
+    def float_dtype(self) -> torch.dtype:
+        """The dtype of run-time floats: float64 in a kernel that computes anything in float64."""
+        nodes = (n for loop in self.program.loops for n in nodes_within(loop.graph))
+        values = (value_of(n) for n in nodes if n.op == "call_function")
+        tensors = (v for v in values if isinstance(v, torch.Tensor))
+        return torch.float64 if any(t.dtype is torch.float64 for t in tensors) else torch.float32
 
     @property
     def wide_index(self) -> bool:
@@ -125,12 +139,13 @@ class Kernel:
         constexpr: bool = False,
         is_tensor: bool = False,
         wide: bool = False,
+        double: bool = False,
     ) -> str:
         """The parameter that carries a host expression."""
         key = f"{host}:{constexpr}:{wide}"
         if key not in self.parameters:
             name = self.names.fresh(wish)
-            self.parameters[key] = Parameter(name, host, constexpr, is_tensor, wide)
+            self.parameters[key] = Parameter(name, host, constexpr, is_tensor, wide, double)
         return self.parameters[key].name
 
     def ordered_parameters(self, author: Sequence[str]) -> list[Parameter]:
@@ -163,10 +178,10 @@ class Kernel:
             return ex.literal(int(expr))
         if expr.is_number and kind is float:
             return ex.literal(float(expr))
-        dtype = self.index_dtype if kind is int else _NUMBER_DTYPES[kind]
+        dtype = {int: self.index_dtype, float: self.float_dtype, bool: torch.bool}[kind]
         host = self.host_numbers.get((expr, kind))
         if host is not None:
-            return Expression(self.parameter(host, host), dtype)
+            return Expression(self._number(host, kind), dtype)
         text = self._printer.doprint(expr)
         atomic = isinstance(expr, sympy.Symbol) or text.startswith("tl.")
         return Expression(text, dtype, (), ex.ATOM if atomic else ex.COMPARE)
@@ -193,10 +208,15 @@ class Kernel:
         binds = ex.ATOM if isinstance(expr, sympy.Symbol) else ex.COMPARE
         return Expression(text, torch.int64, (), binds)
 
+    def _number(self, host: str, kind: type) -> str:
+        """The parameter that carries a number of the host."""
+        double = kind is float and self.float_dtype is torch.float64
+        return self.parameter(host, host, double=double)
+
     def _symbol(self, symbol: sympy.Symbol) -> str:
         origin = self.program.symbols.origins[symbol]
         if isinstance(origin, HostNumber):
-            return self.parameter(origin.text, origin.text)
+            return self._number(origin.text, origin.kind)
         if isinstance(origin, HostSize):
             return self.parameter(origin.name, f"{origin.text}.{origin.what}({origin.dim})")
         if isinstance(origin, BlockSymbol):
@@ -268,6 +288,23 @@ class Kernel:
             return self.number(size).text
         text = self.host_text(size)
         return self.parameter("_SIZE", f"triton.next_power_of_2({text})", constexpr=True)
+
+    def bound_text(self, value: Any) -> str:
+        """A bound of a range: a number, a value of the program, or a tensor that holds it."""
+        if isinstance(value, HostTensor):
+            if value not in self._bounds:
+                self._bounds[value] = name = self.names.fresh(f"{value.text}_value")
+                loaded = Expression(f"tl.load({self.tensor(value)})", value.fake.dtype)
+                self.head.line(f"{name} = {ex.cast(loaded, self.index_dtype).text}")
+            return self._bounds[value]
+        bound = self.operand(value)
+        if bound.dtype not in (None, self.index_dtype) and not is_number(value):
+            bound = ex.cast(bound, self.index_dtype)
+        return bound.text
+
+    def step_text(self, axis: TileAxis) -> str:
+        """What lies between two begins of a loop."""
+        return self.size_text(axis.size) if axis.block else self.number(axis.step).text
 
     # -- axes ------------------------------------------------------------------------------------
 

@@ -6,10 +6,10 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from helion.codegen.grid import choices, emit_program_ids, grid_text
+from helion.codegen.grid import emit_grid
 from helion.codegen.host import HostWriter
 from helion.codegen.lower import lower_graph
-from helion.codegen.names import RESERVED, Block, Names
+from helion.codegen.names import RESERVED, Names
 from helion.codegen.operations import LoweringContext
 from helion.ir.passes import everywhere, passes_for
 
@@ -30,6 +30,7 @@ class Options:
     origin_lines: bool = True
     keep_narrowing: bool = False
     dot_precision: str = "tf32"
+    reserved_sms: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,9 +79,10 @@ def generate(
     kernel.dot_precision = options.dot_precision
     kernel.origin_lines = options.origin_lines
     kernel.arguments = [a.arg for a in program.source.tree.args.args]
-    grids = _emit_loops(kernel, config)
+    kernel.config = config
+    grid = emit_grid(kernel, config, lower_graph)
     parameters = kernel.ordered_parameters(kernel.arguments)
-    launch = _launch(kernel, parameters, name, config, grids, blocks)
+    launch = _launch(kernel, parameters, name, grid, options)
     host = HostWriter(program, module, launch)
     host_body = [f"    {line}" for line in host.body()]
     host_lines = [f"def {name}({host.signature()}):", *host_body]
@@ -91,61 +93,27 @@ def generate(
     )
 
 
-def _emit_loops(kernel: LoweringContext, config: Mapping[str, Any]) -> list[str]:
-    """Emit every top-level loop; returns the number of programs of each, as host text."""
-    loops = kernel.program.loops
-    root = kernel.body
-    root.attach(kernel.head, 0)
-    grids = [grid_text(kernel, loop.axes) for loop in loops]
-    pid = "tl.program_id(0)"
-    if len(loops) > 1 or any(len(loop.axes) > 1 for loop in loops):
-        pid = kernel.names.fresh("pid")
-        root.line(f"{pid} = tl.program_id(0)")
-    parts = [(root, pid)] if len(loops) == 1 else _branches(kernel, root, grids, pid)
-    chosen = choices(config, [loop.axes for loop in loops])
-    for loop, choice, (body, own_pid) in zip(loops, chosen, parts, strict=True):
-        kernel.body = body
-        kernel.origin(loop.span)
-        emit_program_ids(kernel, loop.axes, choice, own_pid, body.block())
-        kernel.body = body.block()
-        lower_graph(kernel, loop.graph)
-    kernel.body = root
-    return grids
-
-
-def _branches(
-    kernel: LoweringContext, root: Block, grids: list[str], pid: str
-) -> list[tuple[Block, str]]:
-    """A branch for each loop: its programs are numbered after those of the loops before it."""
-    counts = [kernel.parameter("_PROGRAMS", grid) for grid in grids[:-1]]
-    parts: list[tuple[Block, str]] = []
-    for i in range(len(grids)):
-        first = " - ".join([pid, *counts[:i]])
-        if i == len(grids) - 1:
-            root.line("else:")
-        else:
-            root.line(f"{'elif' if i else 'if'} {first} < {counts[i]}:")
-        body = root.block(1)
-        name = pid if i == 0 else kernel.names.fresh("pid")
-        if i > 0:
-            body.line(f"{name} = {first}")
-        parts.append((body, name))
-    return parts
-
-
 def _launch(
     kernel: LoweringContext,
     parameters: list[Parameter],
     name: str,
-    config: Mapping[str, Any],
-    grids: list[str],
-    blocks: Mapping[Any, int],
+    grid: list[str],
+    options: Options,
 ) -> list[str]:
-    lines = [f"_BLOCK_SIZE_{b.position} = {size}" for b, size in blocks.items()]
+    """The lines of the host function that launch the kernel."""
+    config = kernel.config
+    lines = [f"_BLOCK_SIZE_{b.position} = {n}" for b, n in kernel.blocks.items()]
+    if "_NUM_SM" in grid[0]:
+        tensor = next(p.host for p in parameters if p.is_tensor)
+        reserved = options.reserved_sms
+        more = f", reserved_sms={reserved}" if reserved else ""
+        lines.append(f"_NUM_SM = helion.runtime.get_num_sm({tensor}.device{more})")
     arguments = ", ".join(_host_value(kernel, p) for p in parameters)
-    options = f"num_warps={config['num_warps']}, num_stages={config['num_stages']}"
-    grid = " + ".join(grids)
-    lines.append(f"_launcher(_helion_{name}, ({grid},), {arguments}, {options})")
+    launch = [f"num_warps={config['num_warps']}", f"num_stages={config['num_stages']}"]
+    if config.get("maxnreg") is not None:
+        launch.append(f"maxnreg={config['maxnreg']}")
+    sizes = f"({', '.join(grid)},)" if len(grid) == 1 else f"({', '.join(grid)})"
+    lines.append(f"_launcher(_helion_{name}, {sizes}, {arguments}, {', '.join(launch)})")
     return lines
 
 
@@ -171,6 +139,8 @@ def _kernel_lines(kernel: LoweringContext, parameters: list[Parameter], name: st
 def _annotation(parameter: Parameter) -> str:
     if parameter.constexpr:
         return ": tl.constexpr"
+    if parameter.double:
+        return ": tl.float64"
     # Undeclared, a small seed would be an int32, and a large one another specialization.
     return ": tl.int64" if parameter.wide else ""
 
@@ -179,6 +149,8 @@ def _imports(
     host: HostWriter, module_name: str, kernel: LoweringContext, launch: list[str]
 ) -> list[str]:
     modules = {"torch": "torch", "triton": "triton", **host.modules}
+    if any("helion.runtime." in line for line in launch):
+        modules["helion"] = "helion"
     modules.pop("tl", None)
     lines = ["from __future__ import annotations", ""]
     for alias, full in sorted(modules.items()):
