@@ -10,14 +10,15 @@ from helion import exc
 from helion.codegen import expression as ex
 from helion.codegen import matmul as matmul_codegen
 from helion.codegen import reductions
+from helion.codegen.atomics import atomic
 from helion.codegen.control import lower_for, lower_if
 from helion.codegen.expression import Expression
-from helion.codegen.memory import access
+from helion.codegen.memory import access, stored_value
 from helion.codegen.pointwise import POINTWISE
 from helion.ir.control import for_loop, getitem, if_else
 from helion.ir.graph import Node, args_of, facts, value_of
 from helion.ir.symbols import is_number, known_int
-from helion.language import creation, matmul, memory, tiles
+from helion.language import atomics, creation, matmul, memory, tiles
 from helion.language._op import Op
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _lower(kernel: LoweringContext, node: Node) -> tuple[Expression, str] | None
         return None if value is None else (value, _wish(node))
     if isinstance(target, Op) and target.lowering_fn is not None:
         return target.lowering_fn(kernel, node), target.name
-    name = str(getattr(target, "name", target))
+    name = target.name if isinstance(target, Op) else str(getattr(target, "overloadpacket", target))
     raise exc.BackendUnsupported(backend="triton", detail=f"the operation {name}")
 
 
@@ -124,7 +125,7 @@ def _operand(kernel: LoweringContext, arg: Any, dtype: torch.dtype) -> Expressio
     value = kernel.operand(arg)
     if is_number(arg) and value.dtype is not None and value.dtype is not dtype:
         return ex.cast(value, dtype)
-    return value
+    return ex.wrapped(value, dtype)
 
 
 def _convert(kernel: LoweringContext, node: Node) -> Expression:
@@ -245,7 +246,7 @@ def _load(kernel: LoweringContext, node: Node) -> Expression:
 def _store(kernel: LoweringContext, node: Node) -> None:
     target, items, value, extra = args_of(node)
     where = access(kernel, target, items, extra)
-    stored = _stored(kernel, value, where.pointer, target.fake.dtype)
+    stored = stored_value(kernel, value, where.pointer, target.fake.dtype)
     mask = [] if where.mask is None else [where.mask.text]
     line = f"tl.store({', '.join([where.pointer.text, stored.text, *mask])})"
     if len(line) > _LONGEST_LINE and not stored.text.isidentifier():
@@ -253,23 +254,6 @@ def _store(kernel: LoweringContext, node: Node) -> None:
         kernel.body.line(f"{name} = {stored.text}")
         line = f"tl.store({', '.join([where.pointer.text, name, *mask])})"
     kernel.body.line(line)
-
-
-def _stored(
-    kernel: LoweringContext, value: Any, pointer: Expression, dtype: torch.dtype
-) -> Expression:
-    result = kernel.operand(value)
-    if result.dtype is not None and result.dtype is not dtype:
-        result = ex.cast(result, dtype)
-    if len(result.shape) > len(pointer.shape):
-        shape = ", ".join(kernel.size_text(s) for s in pointer.shape)
-        if not shape:
-            return Expression(f"tl.sum(tl.reshape({result.text}, [1]), 0)", result.dtype)
-        return Expression(f"tl.reshape({result.text}, [{shape}])", result.dtype, pointer.shape)
-    if result.shape and len(result.shape) < len(pointer.shape):
-        at = len(pointer.shape) - len(result.shape)
-        return kernel.place(result, len(result.shape), at, len(pointer.shape))
-    return result
 
 
 def _getitem(kernel: LoweringContext, node: Node) -> Expression:
@@ -303,6 +287,7 @@ _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
     creation.arange: _arange,
     memory.load: _load,
     memory.store: _store,
+    **dict.fromkeys(atomics.ATOMICS, atomic),
     tiles.tile_index: _tile_index,
     getitem: _getitem,
     prims.sum.default: reductions.reduce,

@@ -148,3 +148,19 @@ def _gather(
     index = kernel.place(kernel.operand(node), value.dim(), lead, rank)
     mask = kernel.mask_of(value.shape)
     return index, None if mask is None else kernel.place(mask, value.dim(), lead, rank)
+
+
+def stored_value(kernel: Kernel, value: Any, pointer: Expression, dtype: torch.dtype) -> Expression:
+    """A value as it is written through a pointer: its dtype, and no more dimensions."""
+    result = kernel.operand(value)
+    if result.dtype is not None and result.dtype is not dtype:
+        result = ex.cast(result, dtype)
+    if len(result.shape) > len(pointer.shape):
+        shape = ", ".join(kernel.size_text(s) for s in pointer.shape)
+        if not shape:
+            return Expression(f"tl.sum(tl.reshape({result.text}, [1]), 0)", result.dtype)
+        return Expression(f"tl.reshape({result.text}, [{shape}])", result.dtype, pointer.shape)
+    if result.shape and len(result.shape) < len(pointer.shape):
+        at = len(pointer.shape) - len(result.shape)
+        return kernel.place(result, len(result.shape), at, len(pointer.shape))
+    return result

@@ -34,6 +34,8 @@ _TENSOR_FACTS = frozenset(
     {"dtype", "device", "ndim", "shape", "size", "stride", "dim", "numel", "element_size"}
     | {"is_floating_point", "is_complex", "itemsize", "nelement"}
 )
+# Attributes that are views.
+_TRANSPOSES = frozenset({"T", "mT"})
 _HOST_ONLY = frozenset({"item", "tolist", "cpu", "cuda", "numpy", "backward"})
 _TILE_SUMS = {operator.add: 1, operator.sub: -1}
 _ARITHMETIC = frozenset(
@@ -67,11 +69,16 @@ class DeviceEvaluator(Runner):
         if isinstance(value, TileAxis):
             return tiles.attribute(self.context(node), value, node.attr)
         if isinstance(value, HostTensor):
+            if node.attr in _TRANSPOSES:
+                with self.recorder.symbols.fake_mode:
+                    return HostTensor(f"{value.text}.{node.attr}", getattr(value.fake, node.attr))
             if node.attr not in _TENSOR_FACTS:
                 raise exc.HostTensorDirectUsage(self.source.span(node), name=value.text)
             return getattr(value.fake, node.attr)
         if isinstance(value, torch.Tensor) and node.attr in _HOST_ONLY:
             raise exc.NotAllowedOnDevice(self.source.span(node), what=f"`.{node.attr}()`")
+        if isinstance(value, torch.Tensor) and node.attr in _TRANSPOSES:
+            return self._call_torch(operator.attrgetter(node.attr), (value,), {}, node)
         return self.attribute_of(value, node)
 
     def eval_Subscript(self, node: ast.Subscript) -> Any:

@@ -1,8 +1,20 @@
 """The language: what kernel authors import as `hl`."""
 
 from helion.ir.tiles import TileAxis as Tile
+from helion.language._op import Op
+from helion.language.atomics import (
+    atomic_add,
+    atomic_and,
+    atomic_cas,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_xchg,
+    atomic_xor,
+)
 from helion.language.constants import constexpr, specialize
 from helion.language.creation import arange, full, zeros
+from helion.language.later import LATER, later
 from helion.language.loops import grid, register_block_size, static_range, tile
 from helion.language.matmul import dot
 from helion.language.memory import load, store
@@ -16,9 +28,25 @@ from helion.language.tiles import (
     tile_index,
 )
 
+
+def __getattr__(name: str) -> Op:
+    """An operation that this version does not have yet."""
+    if name in LATER:
+        return later(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "Tile",
     "arange",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_xchg",
+    "atomic_xor",
     "constexpr",
     "dot",
     "full",

@@ -157,6 +157,8 @@ class Op:
         self.reference_fn: Callable[..., Any] | None = None
         self.host_rule_fn: Callable[..., Any] | None = None
         self.is_loop = False
+        # Whether it does something beside computing a value.
+        self.has_effect = False
 
     def type_rule(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """Set the type rule: `(ctx, *arguments) -> value`."""
