@@ -48,6 +48,8 @@ class HostImports:
 
     def bring(self, value: Any, text: str) -> Any:
         """`value`, which the host expression `text` holds, for use on the device."""
+        if isinstance(value, HostTensor):  # a free variable of a function: brought already
+            return value
         if isinstance(value, FakeTensor):
             known = self.tensors.get(text)
             if known is None or known.fake is not value:

@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import inspect
 import textwrap
+from types import CodeType
 from typing import TYPE_CHECKING
 
 from helion.exc import Span
@@ -74,15 +75,26 @@ def parse(function: FunctionType) -> FunctionSource:
 
 def _lambda_definition(function: FunctionType, text: str) -> ast.FunctionDef:
     """The lambda on these source lines whose code is the function's, as a definition."""
+    code = function.__code__
     for node in _lambdas(text):
-        code = compile(ast.Expression(node), "<lambda>", "eval").co_consts[0]
-        if code.co_code == function.__code__.co_code and _constants(code) == _constants(
-            function.__code__
-        ):
+        # Inside of a function that binds the free names, as where the lambda was made.
+        outer = ast.Lambda(_parameters(code.co_freevars), node)
+        tree = ast.fix_missing_locations(ast.Expression(outer))
+        found = _code_in(_code_in(compile(tree, "<lambda>", "eval")))
+        if found.co_code == code.co_code and _constants(found) == _constants(code):
             body = ast.copy_location(ast.Return(node.body), node.body)
             definition = ast.FunctionDef("lambda_", node.args, [body], [])
             return ast.fix_missing_locations(ast.copy_location(definition, node))
     raise OSError(f"cannot find the source of {function}")
+
+
+def _parameters(names: tuple[str, ...]) -> ast.arguments:
+    arguments = [ast.arg(name) for name in names]
+    return ast.arguments([], arguments, None, [], [], None, [])
+
+
+def _code_in(code: CodeType) -> CodeType:
+    return next(c for c in code.co_consts if isinstance(c, CodeType))
 
 
 def _constants(code: object) -> list[str]:

@@ -112,7 +112,12 @@ def _function_key(
     assert isinstance(function, FunctionType)
     outside = [c.cell_contents for c in function.__closure__ or ()]
     outside += function.__defaults__ or ()
-    return (function.__code__, *(argument_key(v, tensor_key, name) for v in outside))
+    # Numbers that a function closes over are compiled in.
+    keys = (
+        constant_key(v) if type(v) in _NUMBERS else argument_key(v, tensor_key, name)
+        for v in outside
+    )
+    return (function.__code__, *keys)
 
 
 # -- all arguments of a warm call ----------------------------------------------------------------
