@@ -10,12 +10,17 @@ import torch._refs
 import torch._refs.nn.functional
 import torch._refs.special
 from torch._decomp import decomposition_table
+from torch._prims_common import elementwise_dtypes
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from helion import exc
+from helion.frontend.decompositions import CREATIONS, DECOMPOSITIONS, KEPT, PROMOTED, fill_of
 from helion.ir.control import getitem
+from helion.ir.dtypes import TRITON_DTYPES
 from helion.ir.graph import emit, facts, set_facts
+from helion.language import creation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -26,23 +31,6 @@ if TYPE_CHECKING:
 
 aten = torch.ops.aten
 prims = torch.ops.prims
-
-# Kept whole: Triton has a direct form, and the decomposition would hide what the author wrote.
-KEPT = frozenset(
-    {
-        aten.floor_divide.default,
-        aten.floor_divide.Scalar,
-        aten.remainder.Tensor,
-        aten.remainder.Scalar,
-        aten.sigmoid.default,
-        aten.mm.default,
-        aten.bmm.default,
-        aten.addmm.default,
-        aten.baddbmm.default,
-        aten.argmax.default,
-        aten.argmin.default,
-    }
-)
 
 # Say something about a tensor and compute nothing.
 _QUERIES = frozenset({torch.ops.prim.device.default, aten.sym_size.int, aten.sym_stride.int})
@@ -113,6 +101,7 @@ class Recorder(TorchDispatchMode):
 
     def record(self, target: Callable[..., Any], args: Sequence[Any], value: Any) -> Node:
         """Append a node; its fake results become device tensors."""
+        self._check_dtypes(value)
         node = emit(
             self.builder.graph, target, tree_map(self.node_of, tuple(args)), value, self.span
         )
@@ -124,6 +113,11 @@ class Recorder(TorchDispatchMode):
                     getter = emit(self.builder.graph, getitem, (node, i), item, self.span)
                     self.bind(item, getter)
         return node
+
+    def _check_dtypes(self, value: Any) -> None:
+        for item in value if isinstance(value, (tuple, list)) else [value]:
+            if isinstance(item, FakeTensor) and item.dtype not in TRITON_DTYPES:
+                raise exc.UnsupportedDtype(self.span, dtype=item.dtype)
 
     @contextlib.contextmanager
     def inner(self) -> Generator[GraphBuilder]:
@@ -164,14 +158,55 @@ class Recorder(TorchDispatchMode):
             return func(*args, **kwargs)
         if func in _CASTS:
             return self._cast(func, args, kwargs)
+        if func in CREATIONS:
+            return self._create(func, args, kwargs)
+        if func is aten.copy_.default:
+            return self._copy(*args)
+        if func is aten.view.dtype:
+            return self._reinterpret(*args)
+        if func in PROMOTED:
+            return self._promoted(func, args, kwargs)
         if func.namespace == "prims" or func in KEPT:
             return self._leaf(func, args, kwargs)
-        rule = decomposition_table.get(func)
+        rule = DECOMPOSITIONS.get(func) or decomposition_table.get(func)
         with self:
             result = rule(*args, **kwargs) if rule is not None else func.decompose(*args, **kwargs)
         if result is not NotImplemented:
             return result
         return self._leaf(func, args, kwargs)
+
+    def _create(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        value = func(*args, **kwargs)
+        number = fill_of(func, args)
+        if value.dtype.is_floating_point and isinstance(number, int):
+            number = float(number)
+        self.record(creation.full, (tuple(value.shape), number, value.dtype), value)
+        return value
+
+    def _copy(self, target: Any, source: Any, non_blocking: bool = False) -> Any:
+        """Writing into a device tensor binds it to another node: nodes do not change."""
+        del non_blocking
+        with self:
+            value = source.to(target.dtype).expand(target.shape)
+        return self.bind(target, self.node_of(value))
+
+    def _reinterpret(self, value: Any, dtype: torch.dtype) -> Any:
+        result = aten.view.dtype(value, dtype)
+        if dtype.itemsize != value.dtype.itemsize:
+            detail = f"{value.dtype}.view({dtype}), which changes the number of elements"
+            raise exc.BackendUnsupported(backend="triton", detail=detail)
+        # Copied in the fake, so that it is a value of its own.
+        result = torch.empty_like(result)
+        self.record(aten.view.dtype, (value,), result)
+        return result
+
+    def _promoted(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        compute, dtype = elementwise_dtypes(*args, type_promotion_kind=PROMOTED[func])
+        with self:
+            args = tuple(a.to(compute) if isinstance(a, torch.Tensor) else a for a in args)
+        value = self._leaf(func, args, kwargs)
+        with self:
+            return value.to(dtype)
 
     def _cast(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         # Composite in C++, where the mode would not see what becomes of it.

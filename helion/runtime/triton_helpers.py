@@ -2,11 +2,13 @@
 
 # What Triton passes to these at compile time has no Python type.
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
+# pyright: reportOperatorIssue=false, reportUnnecessaryComparison=false
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 
 @triton.jit
@@ -65,3 +67,119 @@ def max_with_index(x, index, axis: tl.constexpr):
 def min_with_index(x, index, axis: tl.constexpr):
     """The minimum along an axis, and its first index."""
     return tl.reduce((x, index), axis, _first_smaller)
+
+
+@triton.jit
+def floor_divide(a, b):
+    """The quotient of ints, rounded down as in Python and torch; Triton rounds toward zero."""
+    inexact = (a % b != 0) & ((a < 0) != (b < 0))
+    return tl.where(inexact, a // b - 1, a // b)
+
+
+@triton.jit
+def remainder(a, b):
+    """The remainder of ints, with the sign of the divisor as in Python and torch."""
+    rest = a % b
+    return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+
+
+@triton.jit
+def floor_divide_float(a, b):
+    """The quotient of floats, rounded down: exact where `floor(a / b)` would round up first.
+
+    Source: Python's `float.__floordiv__`, which torch follows.
+    """
+    rest = libdevice.fmod(a, b)
+    quotient = (a - rest) / b
+    quotient = tl.where((rest != 0) & ((rest < 0) != (b < 0)), quotient - 1, quotient)
+    # The quotient is a whole number but for the rounding of the division.
+    whole = tl.floor(quotient)
+    whole = tl.where(quotient - whole > 0.5, whole + 1, whole)
+    return tl.where(b == 0, a / b, whole)
+
+
+@triton.jit
+def remainder_float(a, b):
+    """The remainder of floats, with the sign of the divisor as in Python and torch."""
+    rest = libdevice.fmod(a, b)
+    return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+
+
+@triton.jit
+def pow_int(base, exponent):
+    """A power of ints, modulo the size of the type; a negative exponent divides, rounding to 0."""
+    left = tl.where(exponent < 0, 0, exponent)
+    square = base
+    result = left * 0 + 1 + base * 0
+    for _ in range(exponent.dtype.primitive_bitwidth):
+        result = tl.where(left & 1 != 0, result * square, result)
+        square = square * square
+        left = left >> 1
+    inverse = tl.where(base == 1, 1, tl.where(base == -1, 1 - 2 * (exponent & 1), 0))
+    return tl.where(exponent < 0, inverse, result)
+
+
+@triton.jit
+def gcd(a, b):
+    """The greatest common divisor of ints, not negative; 0 of two zeros."""
+    a, b = tl.abs(a) + b * 0, tl.abs(b) + a * 0
+    while tl.max(b, keep_dims=False) != 0:
+        rest = tl.where(b == 0, a, a % tl.where(b == 0, 1, b))
+        a, b = tl.where(b == 0, a, b), tl.where(b == 0, b, rest)
+    return a
+
+
+@triton.jit
+def shift_left(a, b):
+    """`a << b`, 0 where all bits are shifted out."""
+    bits: tl.constexpr = a.dtype.primitive_bitwidth
+    return tl.where((b >= 0) & (b < bits), a << b, 0)
+
+
+@triton.jit
+def shift_right(a, b):
+    """`a >> b`, the sign everywhere where all bits are shifted out."""
+    bits: tl.constexpr = a.dtype.primitive_bitwidth
+    inside = (b >= 0) & (b < bits)
+    return tl.where(inside, a >> b, (a >> (bits - 1)) >> tl.where(a < 0, 0, 1))
+
+
+@triton.jit
+def nextafter_16(x, y):
+    """The float of 16 bits after `x` on the way to `y`."""
+    bits = x.to(tl.int16, bitcast=True)
+    # Of floats of one sign, the one with more bits set is farther from 0.
+    step = tl.where((x < y) == (x > 0), 1, -1)
+    bits = tl.where(x == 0, tl.where(y < 0, -32767, 1), bits + step).to(tl.int16)
+    after = bits.to(x.dtype, bitcast=True)
+    after = tl.where(x == y, y, after)
+    return tl.where((x != x) | (y != y), x + y, after)
+
+
+@triton.jit
+def digamma(x):
+    """The derivative of `lgamma`.
+
+    Source: Cephes `psi`, which torch follows: recurrence up to 10, then the asymptotic series.
+    """
+    # From below 0 by reflection: digamma(1 - x) - digamma(x) = pi / tan(pi * x).
+    left = x < 0
+    reflected = 3.141592653589793 / libdevice.tan(3.141592653589793 * (x - libdevice.trunc(x)))
+    z = tl.where(left, 1 - x, x)
+    result = tl.zeros_like(z)
+    for _ in range(10):
+        small = z < 10
+        result = tl.where(small, result - 1 / z, result)
+        z = tl.where(small, z + 1, z)
+    w = 1 / (z * z)
+    series = w * 8.33333333333333333333e-2 - 2.10927960927960927961e-2
+    series = w * series + 7.57575757575757575758e-3
+    series = w * series - 4.16666666666666666667e-3
+    series = w * series + 3.96825396825396825397e-3
+    series = w * series - 8.33333333333333333333e-3
+    series = w * series + 8.33333333333333333333e-2
+    result += tl.log(z) - 0.5 / z - w * series
+    result = tl.where(left, result - reflected, result)
+    # The sign of a zero tells from which side infinity is reached.
+    result = tl.where(x == 0, -1 / x, result)
+    return tl.where(left & (x == libdevice.trunc(x)), float("nan"), result)
