@@ -26,10 +26,12 @@ from helion.ir.symbols import (
     DeviceNumber,
     HostNumber,
     HostSize,
+    Number,
     expr_of,
     is_number,
     kind_of,
     known_int,
+    same,
 )
 from helion.ir.tiles import HostTensor, SliceItem, TileAxis, TileItem
 
@@ -71,7 +73,11 @@ class HasText(Protocol):
 
 
 # Values of these occur often enough to deserve a short name.
-_WISHES = {"convert_element_type": "cast", "scalar_tensor": "scalar"}
+_WISHES = {
+    "convert_element_type": "cast",
+    "scalar_tensor": "scalar",
+    "broadcast_in_dim": "broadcast",
+}
 
 # Longer lines push their own comment to the right, not everybody's.
 _WIDEST = 64
@@ -106,8 +112,12 @@ class ValuePrinter:
         return known if known is not None else self.expression(value)
 
     def expression(self, value: Any) -> str:
-        """A number as an expression of what the kernel was called with."""
+        """A number as an expression of other numbers."""
         return ScalarPrinter(self._symbol, on_device=False).doprint(expr_of(value))
+
+    def definition(self, value: Any) -> str:
+        """A number as an expression of what the kernel was called with."""
+        return dataclasses.replace(self, names={}).expression(value)
 
     def sizes(self, values: Iterable[Any]) -> str:
         """Sizes: `[tile, 128]`."""
@@ -130,7 +140,8 @@ class ValuePrinter:
         return f"tiles({', '.join(bounds)})"
 
     def _symbol(self, symbol: sympy.Symbol) -> str:
-        return self.origin(self.symbols.origins[symbol])
+        known = self.names.get((symbol, int))
+        return known if known is not None else self.origin(self.symbols.origins[symbol])
 
     def origin(self, origin: Origin) -> str:
         """What a symbol stands for."""
@@ -237,7 +248,10 @@ class _GraphPrinter:
         while args and args[-1] is None:
             args.pop()
         operation = _operation(node)
-        text = f"{operation}({', '.join(self._arg(a) for a in args)})"
+        texts = [self._arg(a) for a in args]
+        if isinstance(args[0], HostTensor):
+            texts[1] = self._index(args[0], args[1])
+        text = f"{operation}({', '.join(texts)})"
         left = self._define(node, _wishes(node, operation))
         self._line(depth, left + text, facts(node).span)
 
@@ -288,8 +302,6 @@ class _GraphPrinter:
             return arg.name
         if isinstance(arg, TileItem):
             return arg.axis.name + self._shift(arg.shift)
-        if isinstance(arg, SliceItem):
-            return self._slice(arg)
         if isinstance(arg, HasText):
             return arg.ir_text(self._arg)
         if isinstance(arg, (tuple, list)):
@@ -299,10 +311,22 @@ class _GraphPrinter:
     def _shift(self, shift: Any) -> str:
         return "" if known_int(shift) == 0 else f" + {self._arg(shift)}"
 
-    def _slice(self, item: SliceItem) -> str:
-        begin = "" if known_int(item.start) == 0 else self._arg(item.start)
+    def _index(self, tensor: HostTensor, items: Sequence[Any]) -> str:
+        """The index of a load or a store; a slice of a whole axis is `:`."""
+        sizes = iter(tensor.fake.shape)
+        texts: list[str] = []
+        for item in items:
+            size = None if item is None else next(sizes)
+            is_slice = isinstance(item, SliceItem)
+            texts.append(self._slice(item, size) if is_slice else self._arg(item))
+        return f"[{', '.join(texts)}]"
+
+    def _slice(self, item: SliceItem, size: Any) -> str:
+        if item.step == 1 and known_int(item.start) == 0 and same(item.length, size):
+            return ":"
+        stop = expr_of(item.start) + expr_of(item.length) * item.step
         step = "" if item.step == 1 else f":{item.step}"
-        return f"{begin}:+{self._arg(item.length)}{step}"
+        return f"{self._arg(item.start)}:{self._values.number(Number(stop, int))}{step}"
 
 
 def _operation(node: Node) -> str:

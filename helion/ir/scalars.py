@@ -49,6 +49,9 @@ class ScalarPrinter(StrPrinter):
         on_device: print for Triton, else for Python.
     """
 
+    # Torch's own classes bring a `_sympystr`, in torch's style.
+    printmethod = "_helionstr"
+
     def __init__(self, name: Callable[[sympy.Symbol], str], on_device: bool) -> None:
         super().__init__({"order": "none"})
         self._name = name

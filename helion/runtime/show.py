@@ -77,7 +77,7 @@ def _definition(printer: TypePrinter, name: str, value: Any) -> str:
         return ""
     if isinstance(printer.symbols.origin(value), DeviceNumber):
         return ""
-    text = printer.expression(value)
+    text = printer.definition(value)
     return "" if text == name else f" = {text}"
 
 
