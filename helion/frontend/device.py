@@ -11,7 +11,7 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
 from helion import exc
-from helion.frontend import arithmetic
+from helion.frontend import arithmetic, in_place
 from helion.frontend.context import CallContext
 from helion.frontend.failures import part_span, refuse_by_name, torch_error
 from helion.frontend.scope import Scope
@@ -186,18 +186,39 @@ class DeviceEvaluator(Runner):
             return self._shift(args[0], args[1], _TILE_SUMS[function], node)
         if function in _ARITHMETIC and any(map(_is_tile, args)):
             raise exc.IncorrectTileUsage(self.source.span(node), detail=_NO_ARITHMETIC)
-        if _is_kernel(function):
+        if is_kernel(function):
             name = getattr(function, "name", "")
             raise exc.NestedKernelCallsNotSupported(self.source.span(node), name=name)
         if function is torch.tensor and is_number(args[0]):
             return self.number_tensor(args[0], **kwargs)
+        if self.recorder.is_device(in_place.changed_tensor(function)):
+            return self._change(function, args, kwargs, node)
         if is_authors(function):
             return self.call_function(function, args, kwargs, node)
         leaves = tree_flatten((args, kwargs))[0]
         on_device = any(isinstance(a, (torch.Tensor, HostTensor)) or _is_tile(a) for a in leaves)
-        if not on_device and not _is_torch(function):
+        if not on_device and not is_torch(function):
             return self.call_python(function, args, kwargs, node)
         return self._call_torch(function, args, kwargs, node)
+
+    def augment(self, old: Any, value: Any, node: ast.AugAssign) -> Any:
+        """`old += value` keeps the dtype and shape of a device value, as in torch."""
+        if not isinstance(node.target, ast.Name) or not self.recorder.is_device(old):
+            return super().augment(old, value, node)
+        return self.call(in_place.OPERATORS[type(node.op)], (self._copy(old), value), {}, node)
+
+    def _change(self, method: Any, args: tuple[Any, ...], kwargs: Any, node: ast.AST) -> Any:
+        """`x.add_(y)`."""
+        copy = self._copy(method.__self__)
+        value = self._call_torch(getattr(copy, method.__name__), args, kwargs, node)
+        name = in_place.changed_variable(node)
+        if name is not None:
+            self.bind(name, value, node)
+        return value
+
+    def _copy(self, value: torch.Tensor) -> torch.Tensor:
+        copy = self.compilation.new_tensor(value.shape, value.dtype)
+        return self.recorder.bind(copy, self.recorder.node_of(value))  # pyright: ignore[reportArgumentType]
 
     def call_python(
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: Any, node: ast.AST
@@ -346,12 +367,14 @@ def _is_whole(item: Any) -> bool:
     return isinstance(item, slice) and (item.start, item.stop, item.step) == (None, None, None)
 
 
-def _is_kernel(function: Any) -> bool:
+def is_kernel(function: Any) -> bool:
+    """Whether something is a kernel, which runs by itself or not at all."""
     # Known by its module: the front end may not import the runtime.
     return type(function).__module__ == "helion.runtime.kernel"
 
 
-def _is_torch(function: Any) -> bool:
+def is_torch(function: Any) -> bool:
+    """Whether a function is torch's, or a method of a tensor."""
     module = getattr(function, "__module__", None) or ""
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
     return module.startswith("torch") or isinstance(owner, torch.Tensor) or owner is torch

@@ -9,7 +9,8 @@ import torch
 
 from helion import exc
 from helion.frontend.device import DeviceEvaluator
-from helion.frontend.statements import assigned_names, last_binding
+from helion.frontend.in_place import changed_names
+from helion.frontend.statements import last_binding
 from helion.ir.control import Region, for_loop, if_else
 from helion.ir.symbols import SYMBOLIC, DeviceNumber, freeze, is_number, kind_of, same
 from helion.ir.tiles import HostTensor, TileAxis
@@ -67,7 +68,7 @@ class DeviceRunner(DeviceEvaluator):
         condition = self.recorder.node_of(condition)
         before = dict(self.scope.device)
         names = [
-            n for n in assigned_names([*node.body, *node.orelse]) if n in before or n not in before
+            n for n in changed_names([*node.body, *node.orelse]) if n in before or n not in before
         ]
         sides = [self._trace_side(body, before) for body in (node.body, node.orelse)]
         # A name that only one side binds cannot be read afterwards.
@@ -79,7 +80,7 @@ class DeviceRunner(DeviceEvaluator):
         self.scope.device = {
             k: v
             for k, v in before.items()
-            if k not in assigned_names([*node.body, *node.orelse])
+            if k not in changed_names([*node.body, *node.orelse])
             or k in names
             or all(k in a and a[k] is v for _, a in sides)
         }
@@ -194,7 +195,7 @@ class DeviceRunner(DeviceEvaluator):
 
     def _trace_loop(self, node: ast.For, enter: Callable[[], None]) -> Any:
         before = dict(self.scope.device)
-        names = [n for n in assigned_names(node.body) if n in before and _carries(before[n])]
+        names = [n for n in changed_names(node.body) if n in before and _carries(before[n])]
         types = [before[n] for n in names]
         while True:
             self.scope.device = dict(before)

@@ -24,6 +24,23 @@ class ReturnValue(Unwinding):
         self.value = value
 
 
+class AuthorsError(Unwinding):
+    """The author's host code raised: this leaves the compiler as it is, and is no error of ours."""
+
+    def __init__(self, original: BaseException, span: exc.Span) -> None:
+        super().__init__()
+        self.__cause__ = original
+        self.span = span
+
+    def unwrap(self) -> BaseException:
+        """The author's own exception; where notes can be added, one says where it was raised."""
+        original = self.__cause__
+        assert original is not None
+        if hasattr(original, "add_note"):  # Python 3.11
+            original.add_note(exc.excerpt(self.span))  # pyright: ignore[reportAttributeAccessIssue]
+        return original
+
+
 class Runner(Evaluator):
     """Runs statements; subclasses say what binding a name and branching mean."""
 
@@ -111,9 +128,11 @@ class Runner(Evaluator):
         """`target += value`: load, operation, store."""
         old = self.evaluate(_as_load(node.target))
         value = self.evaluate(node.value)
-        self.assign(
-            node.target, self.call(arithmetic.BINARY[type(node.op)], (old, value), {}, node)
-        )
+        self.assign(node.target, self.augment(old, value, node))
+
+    def augment(self, old: Any, value: Any, node: ast.AugAssign) -> Any:
+        """What `old += value` makes of `old`."""
+        return self.call(arithmetic.BINARY[type(node.op)], (old, value), {}, node)
 
     def exec_Expr(self, node: ast.Expr) -> None:
         """An expression for its effect; a string is documentation."""
