@@ -15,6 +15,7 @@ from helion.exc.internal import *
 from helion.exc.outside import *
 from helion.exc.program import *
 from helion.exc.random_numbers import *
+from helion.exc.render import excerpt as excerpt
 from helion.exc.scoping import *
 from helion.exc.shapes import *
 from helion.exc.spans import Related as Related

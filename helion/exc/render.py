@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from helion.exc.spans import Related, Span, shown_path, source_line
 
-__all__ = ["Diagnostic", "render"]
+__all__ = ["Diagnostic", "excerpt", "render"]
 
 _TAB = " " * 4
 # A span over more lines than this shows its first two and its last: the middle says little.
@@ -77,6 +77,11 @@ def render(diagnostic: Diagnostic) -> str:
     if diagnostic.appendix:
         out += ["", diagnostic.appendix]
     return "\n".join(out)
+
+
+def excerpt(span: Span, label: str = "") -> str:
+    """A place in the author's source, with its line."""
+    return render(Diagnostic("", span, label)).removeprefix("\n")
 
 
 def _mark(span: Span, stroke: str, label: str) -> _Mark:

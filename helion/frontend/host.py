@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,23 +13,19 @@ from torch._subclasses.fake_tensor import FakeTensor
 from helion import exc
 from helion.frontend import arithmetic
 from helion.frontend.context import CallContext
-from helion.frontend.statements import ReturnValue, Runner, assigned_names
+from helion.frontend.device import is_authors, is_kernel, is_torch
+from helion.frontend.host_calls import warnings_of
+from helion.frontend.statements import AuthorsError, ReturnValue, Runner, assigned_names
+from helion.frontend.unknown import Unknown, UnknownNumber, either
 from helion.ir.symbols import SYMBOLIC, HostNumber, is_number, kind_of
 from helion.language._op import Op
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from helion.frontend.compilation import Compilation
     from helion.frontend.scope import Scope
     from helion.frontend.source import FunctionSource
-
-
-class Unknown:
-    """A host value that only running the host code can tell; an error if the device reads it."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
 
 
 class HostRunner(Runner):
@@ -44,14 +41,18 @@ class HostRunner(Runner):
         super().__init__(source, scope)
         self.compilation = compilation
         self.on_loop = on_loop
-        self.nesting = 0
+        self.around: list[ast.stmt] = []
+        self.after_loops = False
         self.op_calls: dict[ast.Call, tuple[Op, Any]] = {}
 
     # -- names -----------------------------------------------------------------------------------
 
     def bind(self, name: str, value: Any, node: ast.AST) -> None:
         """Bind a host variable; a number that only running can tell is known by its name."""
-        if isinstance(value, _UnknownNumber):
+        symbols = self.compilation.symbols
+        if isinstance(value, SYMBOLIC) and not symbols.has_origins(value):
+            value = UnknownNumber(kind_of(value), name)
+        if isinstance(value, UnknownNumber):
             value = self.compilation.symbols.number(value.kind, HostNumber(name, value.kind))
         self.scope.host[name] = value
         self.types[node] = value
@@ -88,7 +89,13 @@ class HostRunner(Runner):
             index: Any = tuple(self.evaluate(i) for i in node.slice.elts)
         else:
             index = self.evaluate(node.slice)
-        return self.call(lambda v, i: v[i], (value, index), {}, node)
+        return self.call(operator.getitem, (value, index), {}, node)
+
+    def attribute_of(self, value: Any, node: ast.Attribute) -> Any:
+        """An attribute of a plain Python object."""
+        if isinstance(value, Unknown):
+            return Unknown(ast.unparse(node))
+        return super().attribute_of(value, node)
 
     def eval_IfExp(self, node: ast.IfExp) -> Any:
         """`a if condition else b`."""
@@ -96,7 +103,7 @@ class HostRunner(Runner):
         if not isinstance(condition, (*SYMBOLIC, torch.Tensor, Unknown)):
             return self.evaluate(node.body if condition else node.orelse)
         a, b = self.evaluate(node.body), self.evaluate(node.orelse)
-        return _either(a, b)
+        return either(a, b)
 
     def call(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, node: ast.AST
@@ -108,6 +115,9 @@ class HostRunner(Runner):
             return Unknown(ast.unparse(node))
         if function is print:
             return None
+        if is_kernel(function):
+            name = getattr(function, "name", "")
+            raise exc.NestedKernelCallsNotSupported(self.source.span(node), name=name)
         function = arithmetic.replaces(function, args) or function
         env = self.compilation.symbols.shape_env
         guesses = env.guesses
@@ -117,22 +127,43 @@ class HostRunner(Runner):
         except exc.Base:
             raise
         except Exception as error:
-            return self._failed(error, function, node)
+            return self._failed(error, function, args, node)
+        self._warn(function, args, value, node)
         if env.guesses != guesses and is_number(value):
-            return _UnknownNumber(kind_of(value), ast.unparse(node))
+            return UnknownNumber(kind_of(value), ast.unparse(node))
         return value
 
-    def _failed(self, error: Exception, function: Callable[..., Any], node: ast.AST) -> Any:
+    def _warn(
+        self, function: Callable[..., Any], args: Sequence[Any], value: Any, node: ast.AST
+    ) -> None:
+        if self.after_loops:
+            # What becomes of the results there is the usual end of a kernel.
+            return
+        operands = [getattr(function, "__self__", None), *args]
+        text = ast.unparse(node.func if isinstance(node, ast.Call) else node)
+        span, device = self.source.span(node), self.compilation.device
+        for warning in warnings_of(function, operands, value, device, span, text):
+            self.compilation.options.warn(warning)
+
+    def _failed(
+        self, error: Exception, function: Callable[..., Any], args: Sequence[Any], node: ast.AST
+    ) -> Any:
         # Data-dependent: torch names the exception, not its module, alike in all versions.
         if type(error).__name__ in ("GuardOnDataDependentSymNode", "DataDependentOutputException"):
             kind = {"item": None, "__int__": int, "__float__": float}.get(
                 getattr(function, "__name__", "")
             )
             text = ast.unparse(node)
-            return Unknown(text) if kind is None else _UnknownNumber(kind, text)
-        raise error
+            return Unknown(text) if kind is None else UnknownNumber(kind, text)
+        span = self.source.span(node)
+        on_tensors = any(isinstance(a, torch.Tensor) for a in args)
+        if is_torch(function) or (on_tensors and not is_authors(function)):
+            raise exc.TorchOpTracingError(span, original=error) from error
+        raise AuthorsError(error, span)
 
     def _call_op(self, op: Op, args: tuple[Any, ...], kwargs: Any, node: ast.AST) -> Any:
+        if op.is_loop:
+            raise exc.LoopFunctionNotInFor(self.source.span(node), api=f"hl.{op.name}")
         if op.host_rule_fn is None:
             raise exc.DeviceAPIOnHost(self.source.span(node), api=f"hl.{op.name}")
         try:
@@ -151,15 +182,16 @@ class HostRunner(Runner):
     def exec_For(self, node: ast.For) -> None:
         """A device loop at the top level, or a host loop over a known sequence."""
         if self.is_device_loop(node.iter):
-            if self.nesting:
-                raise exc.NestedGridLoop(self.source.span(node))
+            if self.around:
+                raise self._nested_grid_loop(node, self.around[-1])
             self.on_loop(node)
+            self.after_loops = True
             return
         items = self.evaluate(node.iter)
         if isinstance(items, Unknown):
-            self._forget([*node.body, *node.orelse])
+            self._forget(node)
             return
-        self._nested(lambda: self._each(node, items))
+        self._nested(node, lambda: self._each(node, items))
 
     def _each(self, node: ast.For, items: Any) -> None:
         for item in items:
@@ -178,9 +210,9 @@ class HostRunner(Runner):
         """The live branch, or both where only running can tell."""
         condition = self.evaluate(node.test)
         if isinstance(condition, (*SYMBOLIC, torch.Tensor, Unknown)):
-            self._nested(lambda: self._both(node))
+            self._nested(node, lambda: self._both(node))
         else:
-            self._nested(lambda: self.run(node.body if condition else node.orelse))
+            self._nested(node, lambda: self.run(node.body if condition else node.orelse))
 
     def _both(self, node: ast.If) -> None:
         before = dict(self.scope.host)
@@ -190,11 +222,7 @@ class HostRunner(Runner):
             self.scope.host.update(copy.copy(before))
             try:
                 self.run(body)
-            except ReturnValue:
-                continue
-            except Exception as error:
-                if isinstance(error, exc.Base):
-                    raise
+            except (ReturnValue, AuthorsError, exc.TorchOpTracingError):
                 continue
             after.append(dict(self.scope.host))
         self.scope.host.clear()
@@ -202,14 +230,14 @@ class HostRunner(Runner):
         for name in assigned_names([*node.body, *node.orelse]):
             values = [a.get(name, Unknown(name)) for a in after]
             if len(values) == 2:
-                self.bind(name, _either(*values), node)
+                self.bind(name, either(*values), node)
 
     def exec_Assert(self, node: ast.Assert) -> None:
         """An assertion; what it says of sizes is checked when the host code runs."""
         test = self.evaluate(node.test)
         if not isinstance(test, (*SYMBOLIC, torch.Tensor, Unknown)) and not test:
-            message = None if node.msg is None else self.evaluate(node.msg)
-            raise AssertionError(*(() if message is None else (message,)))
+            message = [] if node.msg is None else [self.evaluate(node.msg)]
+            raise AuthorsError(AssertionError(*message), self.source.span(node))
 
     def exec_Return(self, node: ast.Return) -> None:
         """The end of the host part."""
@@ -218,7 +246,10 @@ class HostRunner(Runner):
     def exec_Raise(self, node: ast.Raise) -> None:
         """The author's own refusal of these arguments."""
         error = self.evaluate(node.exc) if node.exc else RuntimeError("no active exception")
-        raise error if isinstance(error, BaseException) else error()
+        error = error if isinstance(error, BaseException) else error()
+        if node.cause is not None:
+            error.__cause__ = self.evaluate(node.cause)
+        raise AuthorsError(error, self.source.span(node))
 
     def exec_With(self, node: ast.With) -> None:
         """The body; context managers act when the host code runs."""
@@ -226,57 +257,59 @@ class HostRunner(Runner):
             value = self.evaluate(item.context_expr)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, value)
-        self._nested(lambda: self.run(node.body))
+        self._nested(node, lambda: self.run(node.body))
 
     def exec_Try(self, node: ast.Try) -> None:
-        """The body, as if nothing were raised."""
-        self._nested(lambda: self.run([*node.body, *node.orelse, *node.finalbody]))
+        """The body; and the handler of what it raised."""
+        self._nested(node, lambda: self._attempt(node))
+
+    def _attempt(self, node: ast.Try) -> None:
+        try:
+            self.run(node.body)
+        except (AuthorsError, exc.TorchOpTracingError) as error:
+            handler = self._handler(node, error.__cause__)
+            if handler is None:
+                raise
+            if handler.name is not None:
+                self.bind(handler.name, error.__cause__, handler)
+            self.run([*handler.body, *node.finalbody])
+        else:
+            self.run([*node.orelse, *node.finalbody])
+
+    def _handler(self, node: ast.Try, error: BaseException | None) -> ast.ExceptHandler | None:
+        for handler in node.handlers:
+            kinds = BaseException if handler.type is None else self.evaluate(handler.type)
+            if isinstance(error, kinds):
+                return handler
+        return None
 
     def exec_While(self, node: ast.While) -> None:
         """What a host `while` binds is known only when it runs."""
-        self._forget(node.body)
+        self._forget(node)
 
     def exec_Import(self, node: ast.Import) -> None:
         """Modules are what they are."""
         for alias in node.names:
             self.scope.host[alias.asname or alias.name.partition(".")[0]] = __import__(alias.name)
 
-    def _forget(self, body: list[ast.stmt]) -> None:
-        for name in assigned_names(body):
+    def _forget(self, node: ast.For | ast.While) -> None:
+        """What a loop binds that runs an unknown number of times."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.For) and self.is_device_loop(inner.iter):
+                raise self._nested_grid_loop(inner, node)
+        for name in assigned_names([*node.body, *node.orelse]):
             old = self.scope.host.get(name)
-            value: Any = _UnknownNumber(kind_of(old), name) if is_number(old) else Unknown(name)
-            self.bind(name, value, body[0])
+            value: Any = UnknownNumber(kind_of(old), name) if is_number(old) else Unknown(name)
+            self.bind(name, value, node.body[0])
 
-    def _nested(self, action: Callable[[], None]) -> None:
-        self.nesting += 1
+    def _nested(self, node: ast.stmt, action: Callable[[], None]) -> None:
+        self.around.append(node)
         try:
             action()
         finally:
-            self.nesting -= 1
+            self.around.pop()
 
-
-class _UnknownNumber(Unknown):
-    """A number whose kind is known."""
-
-    def __init__(self, kind: type, reason: str) -> None:
-        super().__init__(reason)
-        self.kind = kind
-
-
-def _either(a: Any, b: Any) -> Any:
-    """What is known of a value that is one of two."""
-    if a is b:
-        return a
-    if is_number(a) and is_number(b):
-        kinds = {kind_of(a), kind_of(b)}
-        return _UnknownNumber(float if float in kinds else kinds.pop(), "one of two numbers")
-    if isinstance(a, FakeTensor) and isinstance(b, FakeTensor) and _alike(a, b):
-        return a
-    if type(a) is type(b) and a == b:
-        return a
-    return Unknown("one of two values")
-
-
-def _alike(a: FakeTensor, b: FakeTensor) -> bool:
-    same_layout = list(a.shape) == list(b.shape) and list(a.stride()) == list(b.stride())
-    return same_layout and a.dtype == b.dtype and a.device == b.device
+    def _nested_grid_loop(self, loop: ast.For, around: ast.stmt) -> exc.NestedGridLoop:
+        statement = type(around).__name__.lower()
+        error = exc.NestedGridLoop(self.source.span(loop), statement=statement)
+        return error.with_related(exc.Related(self.source.span(around), "inside of this"))

@@ -15,7 +15,7 @@ from helion.frontend.effects import check_loop
 from helion.frontend.host import HostRunner
 from helion.frontend.regions import DeviceRunner, target_names
 from helion.frontend.scope import HostImports, Scope
-from helion.frontend.statements import ReturnValue
+from helion.frontend.statements import AuthorsError, ReturnValue
 from helion.frontend.trace import GraphBuilder
 from helion.frontend.types import TypePrinter
 from helion.ir.graph import DeviceProgram, TopLoop
@@ -24,7 +24,7 @@ from helion.language.constants import constexpr
 from helion.language.loops import as_loop, loop_target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from helion.frontend.source import FunctionSource
     from helion.language._op import Op
@@ -76,11 +76,32 @@ def analyze(
         options: the author's settings.
     """
     constants: dict[Origin, int] = {}
+    options = dataclasses.replace(options, warn=_once(options.warn))
     while True:
         try:
             return _Analysis(source, module, arguments, device, options, constants).run()
         except Respecialize as again:  # noqa: PERF203 - each attempt knows one more constant
             constants = {**constants, **again.constants}
+        except AuthorsError as error:
+            original = error.unwrap()
+            raise original from original.__cause__
+        except exc.Base:
+            raise
+        except Exception as error:
+            raise exc.InternalError(source.span(source.tree), original=error) from error
+
+
+def _once(warn: Callable[[exc.BaseWarning], None]) -> Callable[[exc.BaseWarning], None]:
+    """Warns once for each place: a new attempt, and a loop's second look, say the same again."""
+    said: set[tuple[type, exc.Span | None]] = set()
+
+    def once(warning: exc.BaseWarning) -> None:
+        what = (type(warning), warning.location)
+        if what not in said:
+            said.add(what)
+            warn(warning)
+
+    return once
 
 
 class _Analysis:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch._subclasses.fake_tensor import FakeTensor
 
+from helion import exc
+from helion.frontend.unknown import Unknown, UnknownNumber
 from helion.ir.symbols import SYMBOLIC, HostNumber, Symbols, expr_of, kind_of
 from helion.ir.tiles import HostTensor
 
@@ -44,6 +46,7 @@ class HostImports:
         self.symbols = symbols
         self.tensors: dict[str, HostTensor] = {}
         self.numbers: dict[Any, str] = {}
+        self.unknown: dict[str, Any] = {}
         self.functions: dict[Any, str] = {}
 
     def bring(self, value: Any, text: str) -> Any:
@@ -55,6 +58,16 @@ class HostImports:
             if known is None or known.fake is not value:
                 known = self.tensors[text] = HostTensor(text, value)
             return known
+        if isinstance(value, SYMBOLIC) and not self.symbols.has_origins(value):
+            value = UnknownNumber(kind_of(value), text)
+        if isinstance(value, UnknownNumber):
+            if text not in self.unknown:
+                origin = HostNumber(text, value.kind)
+                self.unknown[text] = self.symbols.number(value.kind, origin)
+            return self.bring(self.unknown[text], text)
+        if isinstance(value, Unknown):
+            detail = f"it is known only when the host part runs: `{value.reason}`"
+            raise exc.CantReadOnDevice(what=f"`{text}`", detail=detail)
         if isinstance(value, SYMBOLIC):
             self.numbers.setdefault((expr_of(value), kind_of(value)), text)
             return value
@@ -76,7 +89,3 @@ class HostImports:
         if callable(value) and hasattr(value, "__closure__"):
             self.functions.setdefault(value, text)
         return value
-
-    def unknown(self, kind: type, text: str) -> Any:
-        """A number that the host computes in a way that only running it can tell."""
-        return self.symbols.number(kind, HostNumber(text, kind))

@@ -147,6 +147,10 @@ class Symbols:
                 return self.origins.get(symbol)  # pyright: ignore[reportArgumentType]
         return self.origins.get(expr) if isinstance(expr, sympy.Symbol) else None
 
+    def has_origins(self, value: object) -> bool:
+        """Whether a number is made of our symbols alone; `x.item()` gives one of torch's own."""
+        return all(s in self.origins for s in expr_of(value).free_symbols)
+
     def origins_in(self, value: object) -> list[Origin]:
         """The origins of every symbol in an expression, in a stable order."""
         symbols = sorted(expr_of(value).free_symbols, key=str)
