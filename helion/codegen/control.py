@@ -25,8 +25,8 @@ def lower_for(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any
     axes, bounds, region, carried, captured = args_of(node)
     names = _declare(kernel, region, carried, value_of(node))
     outer = kernel.body
-    for axis, (low, high) in zip(axes, bounds, strict=True):
-        kernel.body = _open_loop(kernel, axis, low, high)
+    for i in kernel.loop_order(axes):
+        kernel.body = _open_loop(kernel, axes[i], *bounds[i])
     results = _run_region(kernel, region, [*names, *captured], lower)
     _assign(kernel, names, results)
     for axis in axes:
@@ -42,14 +42,17 @@ def _open_loop(kernel: LoweringContext, axis: TileAxis, low: Any, high: Any) -> 
     parts = [begin, end] if step == "1" else [begin, end, step]
     if begin == "0" and step == "1":
         parts = [end]
-    position = kernel.loop_positions.index(axis)
-    static = is_unrollable(axis) and _entry(kernel.config, "static_ranges", position)
-    loop = f"tl.static_range({', '.join(parts)})" if static else None
-    loop = loop or range_text(kernel.config, position + 1, parts)
-    kernel.body.line(f"for {name} in {loop}:")
+    kernel.body.line(f"for {name} in {_loop_text(kernel, axis, parts)}:")
     body = kernel.body.block(1)
     kernel.axes[axis] = AxisNames(axis, body.block(), name, begin, end)
     return body.block()
+
+
+def _loop_text(kernel: LoweringContext, axis: TileAxis, bounds: Sequence[str]) -> str:
+    unrollable = [a for a in kernel.loop_axes if is_unrollable(a)]
+    if axis in unrollable and kernel.config["static_ranges"][unrollable.index(axis)]:
+        return f"tl.static_range({', '.join(bounds)})"
+    return range_text(kernel.config, kernel.loop_axes.index(axis) + 1, bounds)
 
 
 def is_unrollable(axis: TileAxis) -> bool:
@@ -64,24 +67,19 @@ def is_unrollable(axis: TileAxis) -> bool:
 def range_text(config: Mapping[str, Any], position: int, bounds: Sequence[str]) -> str:
     """`tl.range(...)` with what the config says of the loop; entry 0 is the persistent loop."""
     options = {
-        "num_stages": _entry(config, "range_num_stages", position),
-        "loop_unroll_factor": _entry(config, "range_unroll_factors", position),
+        "num_stages": config["range_num_stages"][position],
+        "loop_unroll_factor": config["range_unroll_factors"][position],
     }
     texts = [f"{name}={value}" for name, value in options.items() if value]
-    multi_buffer = _entry(config, "range_multi_buffers", position)
+    multi_buffer = config["range_multi_buffers"][position]
     if multi_buffer is not None:
         texts.append(f"disallow_acc_multi_buffer={not multi_buffer}")
-    flatten = _entry(config, "range_flattens", position)
+    flatten = config["range_flattens"][position]
     if flatten is not None:
         texts.append(f"flatten={flatten}")
-    if _entry(config, "range_warp_specializes", position):
+    if config["range_warp_specializes"][position]:
         texts.append("warp_specialize=True")
     return f"tl.range({', '.join([*bounds, *texts])})"
-
-
-def _entry(config: Mapping[str, Any], key: str, position: int) -> Any:
-    values = config[key]
-    return values[position] if position < len(values) else None
 
 
 def lower_if(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any]]) -> None:
@@ -94,7 +92,7 @@ def lower_if(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any]
         (f"if {kernel.operand(condition).text}:", then, captured),
         ("else:", orelse, otherwise),
     ):
-        kernel.body = branch = Block()
+        kernel.body = branch = Block(outer)
         results = _run_region(kernel, region, list(inputs), lower)
         _assign(kernel, names, results)
         if branch or keyword != "else:":

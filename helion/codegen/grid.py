@@ -35,17 +35,13 @@ class GridChoice:
     group: int = 1
 
 
-def choices(config: Mapping[str, Any], loops: Sequence[TopLoop]) -> list[GridChoice]:
+def choices(kernel: LoweringContext) -> list[GridChoice]:
     """What a config says of each top-level loop."""
-    result: list[GridChoice] = []
-    orders = list(config.get("loop_orders", []))
-    groups = list(config.get("l2_groupings", []))
-    for loop in loops:
-        many = len(loop.axes) > 1
-        order = orders.pop(0) if many and orders else list(range(len(loop.axes)))
-        group = groups.pop(0) if many and groups else 1
-        result.append(GridChoice(tuple(order), group))
-    return result
+    groups = iter(kernel.config["l2_groupings"])
+    return [
+        GridChoice(kernel.loop_order(loop.axes), next(groups) if len(loop.axes) > 1 else 1)
+        for loop in kernel.program.loops
+    ]
 
 
 def emit_grid(
@@ -59,11 +55,12 @@ def emit_grid(
     loops = kernel.program.loops
     root = kernel.body
     root.attach(kernel.head, 0)
-    chosen = choices(config, loops)
+    chosen = choices(kernel)
     if config["pid_type"] == "xyz":
         axes = [loops[0].axes[i] for i in chosen[0].order]
         ids = [f"tl.program_id({len(axes) - 1 - place})" for place in range(len(axes))]
         _emit_loop(kernel, loops[0], chosen[0], ids, root, lower)
+        kernel.body = root
         return [count_text(kernel, a, host=True) for a in reversed(axes)]
     if config["pid_type"] == "flat":
         grids = [programs_text(kernel, loop.axes, host=True) for loop in loops]
@@ -129,7 +126,9 @@ def _step(axis: TileAxis) -> Any:
 def programs_text(kernel: LoweringContext, axes: Sequence[TileAxis], host: bool) -> str:
     """The number of tiles of a loop."""
     counts = [count_text(kernel, a, host) for a in axes]
-    return " * ".join(c if len(counts) == 1 else ex.operand(c) for c in counts)
+    if len(counts) == 1:
+        return counts[0]
+    return " * ".join(c if c.startswith(("tl.", "triton.")) else ex.operand(c) for c in counts)
 
 
 def _counted(kernel: LoweringContext, loop: TopLoop, body: Block) -> str:

@@ -14,7 +14,7 @@ import torch
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.names import Block, Names
-from helion.ir.control import loop_axes, nodes_within
+from helion.ir.control import all_loops, loop_axes, nodes_within
 from helion.ir.graph import Node, facts, value_of
 from helion.ir.scalars import ScalarPrinter
 from helion.ir.symbols import (
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from helion.exc import Span
     from helion.ir.graph import DeviceProgram
     from helion.ir.tiles import BlockSize, TileAxis
-
 
 
 @dataclasses.dataclass
@@ -105,8 +104,10 @@ class Kernel:
         self.origin_lines = True
         self.dot_precision = "tf32"
         self.config: Mapping[str, Any] = {}
-        self.loop_positions = loop_axes(program)
+        self.loop_axes = loop_axes(program)
+        self._several = [loop.axes[0] for loop in all_loops(program) if len(loop.axes) > 1]
         self._bounds: dict[Any, str] = {}
+        self._shared: dict[str, tuple[str, Block]] = {}
         self._printer = ScalarPrinter(self._symbol, on_device=True)
 
     @functools.cached_property
@@ -149,12 +150,18 @@ class Kernel:
         return self.parameters[key].name
 
     def ordered_parameters(self, author: Sequence[str]) -> list[Parameter]:
-        """Tensors, numbers, constants; each in the author's order, then in order of first use."""
+        """Tensors, numbers, constants; each in the author's order, then in order of first use.
+
+        Block sizes stand in the order of the config.
+        """
         order = {name: i for i, name in enumerate(author)}
         used = list(self.parameters.values())
 
         def rank(p: Parameter) -> tuple[int, int]:
-            return (2 if p.constexpr else 0 if p.is_tensor else 1, order.get(p.host, len(order)))
+            if p.constexpr:
+                position = p.host.removeprefix("_BLOCK_SIZE_")
+                return (2, int(position) if position.isdigit() else len(used))
+            return (0 if p.is_tensor else 1, order.get(p.host, len(order)))
 
         return sorted(used, key=rank)
 
@@ -302,6 +309,12 @@ class Kernel:
             bound = ex.cast(bound, self.index_dtype)
         return bound.text
 
+    def loop_order(self, axes: Sequence[TileAxis]) -> tuple[int, ...]:
+        """The axes of a loop from the outermost to the innermost."""
+        if len(axes) == 1:
+            return (0,)
+        return tuple(self.config["loop_orders"][self._several.index(axes[0])])
+
     def step_text(self, axis: TileAxis) -> str:
         """What lies between two begins of a loop."""
         return self.size_text(axis.size) if axis.block else self.number(axis.step).text
@@ -445,6 +458,17 @@ class Kernel:
         """Give a value a name, and emit the assignment."""
         name = self.names.fresh(facts(node).name or wish)
         self.body.line(f"{name} = {value.text}")
+        return dataclasses.replace(value, text=name, binds=ex.ATOM)
+
+    def shared(self, value: Expression, wish: str) -> Expression:
+        """A name for an offset or mask of several dimensions, the same wherever it is used."""
+        if len(value.shape) < 2 or value.text.isidentifier():
+            return value
+        name, block = self._shared.get(value.text, ("", None))
+        if block is None or not self.body.is_inside(block):
+            name = self.names.fresh(wish)
+            self.body.line(f"{name} = {value.text}")
+            self._shared[value.text] = (name, self.body)
         return dataclasses.replace(value, text=name, binds=ex.ATOM)
 
     def dtype_of(self, node: Any) -> torch.dtype:

@@ -47,8 +47,8 @@ def access(kernel: Kernel, target: HostTensor, items: Sequence[Any], extra: Any)
     if extra is not None:
         mask = _both(mask, kernel.operand(extra))
     base = Expression(kernel.tensor(target), torch.int64)
-    pointer = base if offset is None else _pointer(base, offset)
-    return Access(pointer, mask)
+    pointer = base if offset is None else _pointer(base, kernel.shared(offset, "offset"))
+    return Access(pointer, None if mask is None else kernel.shared(mask, "mask"))
 
 
 def _pointer(base: Expression, offset: Expression) -> Expression:

@@ -119,7 +119,7 @@ def _launch(
 
 def _host_value(kernel: LoweringContext, parameter: Parameter) -> str:
     """What the launch passes: seeds as signed 64-bit numbers, everything else as it is."""
-    if not parameter.wide:
+    if not parameter.wide or parameter.host.startswith("_"):
         return parameter.host
     # An argument that does not fit in 64 bits is a mistake; a computed seed wraps.
     function = "_seed64" if parameter.host in kernel.arguments else "_wrap64"
@@ -164,7 +164,7 @@ def _imports(
     lines.append("from helion.runtime import default_launcher as _default_launcher")
     lines += [
         f"from helion.runtime.launcher import {function} as _{function}"
-        for function in ("seed64", "wrap64")
+        for function in ("seed64", "wrap64", "threshold", "checked_range")
         if any(f"_{function}(" in line for line in launch)
     ]
     if host.uses_source:

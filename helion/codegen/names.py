@@ -34,8 +34,9 @@ class Names:
 class Block:
     """Lines of code, with blocks among them that may still grow."""
 
-    def __init__(self) -> None:
+    def __init__(self, parent: Block | None = None) -> None:
         self._parts: list[str | tuple[int, Block]] = []
+        self._parent = parent
 
     def line(self, text: str) -> None:
         """Append a line."""
@@ -43,13 +44,20 @@ class Block:
 
     def block(self, indent: int = 0) -> Block:
         """Append a block and return it."""
-        inner = Block()
+        inner = Block(self)
         self._parts.append((indent, inner))
         return inner
 
     def attach(self, block: Block, indent: int) -> None:
         """Append a block that was filled before."""
         self._parts.append((indent, block))
+
+    def is_inside(self, other: Block) -> bool:
+        """Whether what `other` assigned so far is visible here."""
+        block: Block | None = self
+        while block is not None and block is not other:
+            block = block._parent
+        return block is other
 
     def lines(self, indent: int = 0) -> list[str]:
         """The finished lines."""

@@ -84,12 +84,25 @@ def nodes_within(graph: torch.fx.Graph) -> Iterator[torch.fx.Node]:
                 yield from nodes_within(region.graph)
 
 
+@dataclasses.dataclass(frozen=True)
+class Loop:
+    """A loop of the program: one that becomes the grid, or one inside of programs."""
+
+    axes: tuple[TileAxis, ...]
+    is_grid: bool
+
+
+def all_loops(program: DeviceProgram) -> list[Loop]:
+    """Every loop, in source order: the entries of `loop_orders`, for those with several axes."""
+    loops: list[Loop] = []
+    for top in program.loops:
+        loops.append(Loop(top.axes, is_grid=True))
+        for node in nodes_within(top.graph):
+            if node.target is for_loop:
+                loops.append(Loop(tuple(args_of(node)[0]), is_grid=False))  # noqa: PERF401
+    return loops
+
+
 def loop_axes(program: DeviceProgram) -> list[TileAxis]:
     """The axes of the loops inside of programs, in source order: the entries of `range_*` keys."""
-    return [
-        axis
-        for loop in program.loops
-        for node in nodes_within(loop.graph)
-        if node.target is for_loop
-        for axis in args_of(node)[0]
-    ]
+    return [axis for loop in all_loops(program) if not loop.is_grid for axis in loop.axes]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from helion import exc
-from helion.ir.control import Region
+from helion.codegen.control import is_unrollable
+from helion.ir.control import all_loops, loop_axes, nodes_within
 from helion.ir.graph import value_of
 from helion.ir.symbols import BlockSymbol, expr_of, is_number, known_int
 from helion.ir.tiles import HostTensor
@@ -23,6 +26,7 @@ from helion.runtime.config import (
     Config,
     is_other_backend_key,
 )
+from helion.runtime.config_rules import Sites, check, is_power_of_2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
@@ -55,7 +59,6 @@ class ConfigSpec:
 
     Attributes:
         block_sizes: one entry for each block size that the config chooses.
-        loop_ranks: the number of axes of each loop with several.
         allowed_pid_types: legal values of `pid_type`.
     """
 
@@ -68,8 +71,8 @@ class ConfigSpec:
             for b in program.device.blocks
         ]
         self._row = whole_elements(program.device)
-        self.loop_ranks = [len(p.axes) for p in program.device.loops if len(p.axes) > 1]
-        self.allowed_pid_types = ("flat",)
+        self._sites = sites_of(program.device)
+        self.allowed_pid_types = pid_types_of(program.device)
         self.user_defined_tunables: dict[str, Any] = {}
         self.reduction_loops: list[Any] = []
 
@@ -84,7 +87,7 @@ class ConfigSpec:
     def default_config(self) -> Config:
         """Large vectorised blocks, chosen from sizes, dtypes and device."""
         if not self.block_sizes:
-            return Config(num_warps=4)
+            return self._config(num_warps=4)
         budget = _INTERPRETER_TILE if self._interpreted else self._gpu_tile()
         budget = max(1, budget // self._row)
         sizes = [0] * len(self.block_sizes)
@@ -102,7 +105,12 @@ class ConfigSpec:
             if factor > 1:
                 sizes[i] *= factor
                 budget //= factor
-        return Config(block_sizes=sizes, num_warps=self._warps(math.prod(sizes) * self._row))
+        return self._config(block_sizes=sizes, num_warps=self._warps(math.prod(sizes) * self._row))
+
+    def _config(self, **keys: Any) -> Config:
+        if self.allowed_pid_types[0] != DEFAULTS["pid_type"]:
+            keys["pid_type"] = self.allowed_pid_types[0]
+        return Config(**keys)
 
     def _gpu_tile(self) -> int:
         """Elements of a program: each thread moves 16 bytes of the narrowest tensor, twice."""
@@ -137,8 +145,7 @@ class ConfigSpec:
         for key, value in DEFAULTS.items():
             config.setdefault(key, list(value) if isinstance(value, list) else value)
         self._check_block_sizes(config)
-        self._check_orders(config)
-        self._check_numbers(config)
+        check(config, self._sites, self.allowed_pid_types)
 
     def _expand(self, config: MutableMapping[str, Any]) -> None:
         for single, plural in PLURAL_OF.items():
@@ -167,7 +174,7 @@ class ConfigSpec:
             )
             raise exc.InvalidConfig(detail=detail)
         for size in sizes:
-            if not isinstance(size, int) or isinstance(size, bool) or not _is_power_of_2(size):
+            if not is_power_of_2(size):
                 detail = f"a block size must be a power of two, not {size!r}"
                 raise exc.InvalidConfig(detail=detail)
         config["block_sizes"] = [
@@ -175,49 +182,39 @@ class ConfigSpec:
             for size, spec in zip(sizes, self.block_sizes, strict=True)
         ]
 
-    def _check_orders(self, config: MutableMapping[str, Any]) -> None:
-        for key in ("loop_orders", "l2_groupings"):
-            if len(config[key]) > len(self.loop_ranks):
-                detail = f"Too many values for config['{key}']: expected {len(self.loop_ranks)}"
-                raise exc.InvalidConfig(detail=detail)
-        for order, rank in zip(config["loop_orders"], self.loop_ranks, strict=False):
-            if sorted(order) != list(range(rank)):
-                detail = f"{order!r} in config['loop_orders'] is no permutation of {rank} axes"
-                raise exc.InvalidConfig(detail=detail)
-        for group in config["l2_groupings"]:
-            if not isinstance(group, int) or not _is_power_of_2(group) or group > 64:
-                detail = (
-                    f"an entry of config['l2_groupings'] is a power of two up to 64, not {group!r}"
-                )
-                raise exc.InvalidConfig(detail=detail)
-        ranks = self.loop_ranks
-        config["loop_orders"] += [list(range(r)) for r in ranks[len(config["loop_orders"]) :]]
-        config["l2_groupings"] += [1] * (len(ranks) - len(config["l2_groupings"]))
-
-    def _check_numbers(self, config: MutableMapping[str, Any]) -> None:
-        warps, stages = config["num_warps"], config["num_stages"]
-        if not isinstance(warps, int) or not _is_power_of_2(warps) or warps > 32:
-            raise exc.InvalidConfig(detail=f"num_warps is a power of two up to 32, not {warps!r}")
-        if not isinstance(stages, int) or not 1 <= stages <= 8:
-            raise exc.InvalidConfig(detail=f"num_stages is 1 to 8, not {stages!r}")
-        if config["pid_type"] not in self.allowed_pid_types:
-            detail = (
-                f"pid_type is one of {list(self.allowed_pid_types)}, not {config['pid_type']!r}"
-            )
-            raise exc.InvalidConfig(detail=detail)
-
 
 def _nodes(program: DeviceProgram) -> Iterator[torch.fx.Node]:
     """Every node, those in regions included."""
+    return itertools.chain.from_iterable(nodes_within(loop.graph) for loop in program.loops)
 
-    def walk(graph: torch.fx.Graph) -> Iterator[torch.fx.Node]:
-        for node in graph.nodes:
-            yield node
-            for region in (a for a in node.args if isinstance(a, Region)):
-                yield from walk(region.graph)
 
-    for loop in program.loops:
-        yield from walk(loop.graph)
+def sites_of(program: DeviceProgram) -> Sites:
+    """The places that the lists of a config speak of."""
+    loops = all_loops(program)
+    several = [loop for loop in loops if len(loop.axes) > 1]
+    targets = collections.Counter(n.target for n in _nodes(program))
+    return Sites(
+        loop_ranks=tuple(len(loop.axes) for loop in several),
+        grouped=sum(loop.is_grid for loop in several),
+        flat=sum(all(a.block is not None for a in loop.axes) for loop in several),
+        inner_axes=len(loop_axes(program)),
+        unrollable=sum(is_unrollable(a) for a in loop_axes(program)),
+        loads=targets[memory.load],
+        stores=targets[memory.store],
+    )
+
+
+def pid_types_of(program: DeviceProgram) -> tuple[str, ...]:
+    """The legal values of `pid_type`; the first is the default."""
+    persistent = ("persistent_blocked", "persistent_interleaved")
+    bounds = [b for loop in program.loops for a in loop.axes for b in (a.begin, a.end)]
+    if not all(is_number(b) for b in bounds):
+        # The host does not know how many programs there would be.
+        return persistent
+    axes = program.loops[0].axes
+    if len(program.loops) == 1 and 2 <= len(axes) <= 3:
+        return ("flat", "xyz", *persistent)
+    return ("flat", *persistent)
 
 
 def dot_blocks(program: DeviceProgram) -> set[BlockSize]:
@@ -268,10 +265,6 @@ def _flatten(values: Any) -> list[Any]:
     for value in values:
         result.extend(_flatten(value) if isinstance(value, (list, tuple)) else [value])
     return result
-
-
-def _is_power_of_2(value: int) -> bool:
-    return value > 0 and value & (value - 1) == 0
 
 
 def _next_power_of_2(value: int) -> int:
