@@ -50,8 +50,9 @@ class NamingConflict(BaseError):
 
     code = "naming-conflict"
     title = "the name `{name}` is reserved in kernels"
-    label = "`{name}` is bound here"
+    label = "{place}"
     help = "rename it; generated code uses `{name}` for a module or value of its own"
+    defaults: ClassVar[Mapping[str, str]] = {"place": "`{name}` is bound here"}
 
 
 class ClosuresNotSupported(BaseError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 import logging
@@ -11,6 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from helion import exc
+from helion.frontend.declaration import check_declaration, check_names, parameter_span
 from helion.frontend.source import parse
 from helion.language.constants import constexpr
 from helion.runtime import specialization
@@ -68,32 +68,18 @@ class Kernel:
         self.lock = threading.RLock()
         self._parameters = list(self.signature.parameters.values())
         self._arity = len(self._parameters)
-        for parameter in self._parameters:
-            if parameter.kind in _REFUSED:
-                kind = _REFUSED[parameter.kind]
-                raise exc.UnsupportedSignature(name=parameter.name, kind=kind)
         self._constexprs = [_is_constexpr(p.annotation) for p in self._parameters]
-        if fn.__code__.co_freevars:
-            raise exc.ClosuresNotSupported(name=fn.__code__.co_freevars[0])
         self.__code__ = fn.__code__
         self.__globals__ = fn.__globals__
         self.__defaults__ = fn.__defaults__
         self.source = parse(fn)
-        self._check_decorators()
+        for parameter in self._parameters:
+            if parameter.kind in _REFUSED:
+                span = parameter_span(self.source, parameter.name)
+                kind = _REFUSED[parameter.kind]
+                raise exc.UnsupportedSignature(span, name=parameter.name, kind=kind)
+        check_names(self.source, fn)
         self._read_settings()
-
-    def _check_decorators(self) -> None:
-        """Only the kernel decorator may stand directly above `def`."""
-        decorators = self.source.tree.decorator_list
-        for decorator in decorators:
-            text = ast.unparse(decorator)
-            if "kernel" in text or "jit" in text:
-                if decorator is not decorators[-1]:
-                    below = decorators[-1]
-                    raise exc.DecoratorAfterHelionKernelDecorator(
-                        self.source.span(below), decorator=ast.unparse(below)
-                    )
-                return
 
     def _read_settings(self) -> None:
         """Take over what calls depend on."""
@@ -113,6 +99,8 @@ class Kernel:
         if self._state is not self.settings.state:
             self._read_settings()
         if self._eager:
+            if self.settings.print_output_code:
+                raise exc.RefEagerModeCodePrintError
             return run_reference(self.fn, unwrapped(args), self._config_for_reference())
         # This is `remembered`, written out.
         probe = self._probes.get(tuple(map(type, args)))
@@ -133,7 +121,8 @@ class Kernel:
             TypeError: too many arguments, one that is missing, or an unknown keyword.
         """
         if len(args) > self._arity:
-            raise exc.TooManyArguments(expected=self._arity, got=len(args))
+            span = self.source.span(self.source.tree)
+            raise exc.TooManyArguments(span, expected=self._arity, got=len(args))
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return bound.args
@@ -190,7 +179,10 @@ class Kernel:
                 raw = value.value if isinstance(value, constexpr) else value
                 parts.append(("constexpr", specialization.constant_key(raw)))
             else:
-                parts.append(specialization.argument_key(value, tensor_key, parameter.name))
+                try:
+                    parts.append(specialization.argument_key(value, tensor_key, parameter.name))
+                except exc.UnsupportedArgument as error:
+                    raise error.with_span(parameter_span(self.source, parameter.name)) from None
         device = specialization.find_device(args)
         if device is not None:
             parts.append(specialization.device_key(device))
@@ -202,6 +194,7 @@ class Kernel:
         self, args: Sequence[Any], key: Hashable, device: torch.device | None = None
     ) -> BoundKernel:
         """Type and trace the kernel for these arguments."""
+        check_declaration(self.source, self.fn)
         arguments = {
             p.name: constexpr(v.value if isinstance(v, constexpr) else v)
             if c or isinstance(v, constexpr)
@@ -221,7 +214,7 @@ class Kernel:
             stray = specialization.stray_tensor(value, device)
             if stray is not None:
                 raise exc.DeviceMismatch(
-                    self.source.span(self.source.tree),
+                    parameter_span(self.source, parameter.name),
                     name=parameter.name,
                     got=stray.device,
                     expected=device,
