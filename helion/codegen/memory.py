@@ -9,10 +9,11 @@ import torch
 
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression, infix
+from helion.codegen.masks import mask_of
 from helion.ir.graph import Node, value_of
 from helion.ir.symbols import Number, expr_of, known_int
 from helion.ir.tiles import HostTensor, SliceItem, TileItem
-from helion.language.subscript import result_shape
+from helion.language.subscript import joint_tensors, result_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,10 +76,8 @@ def _items(
     """For each item: whether it consumes a dimension, its index, and its mask."""
     at = 0
     dim = 0
-    tensors = [i for i, v in enumerate(values) if isinstance(v, torch.Tensor) and v.dim()]
-    together = _broadcast_together(values, tensors)
-    joint = result_shape([values[i] for i in tensors]) if together else []
-    first = tensors[0] if tensors else -1
+    together = joint_tensors(values)
+    joint = result_shape([values[i] for i in together])
     joint_at = 0
     for i, (item, value) in enumerate(zip(items, values, strict=True)):
         if item is None:
@@ -93,36 +92,47 @@ def _items(
         elif isinstance(item, SliceItem):
             yield True, *_slice(kernel, item, at, rank)
             at += 1
-        elif i in tensors and together:
-            if i == first:
+        elif i in together:
+            if i == together[0]:
                 joint_at, at = at, at + len(joint)
             yield True, *_gather(kernel, item, value, joint_at, len(joint), rank)
-        elif i in tensors:
+        elif isinstance(value, torch.Tensor) and value.dim():
             yield True, *_gather(kernel, item, value, at, value.dim(), rank)
             at += value.dim()
         else:
             yield True, kernel.operand(item), None
 
 
-def _broadcast_together(values: Sequence[Any], tensors: Sequence[int]) -> bool:
-    return (
-        len(tensors) > 1
-        and any(values[i].dim() > 1 for i in tensors)
-        and list(tensors) == list(range(tensors[0], tensors[-1] + 1))
-    )
-
-
 def _tile(
     kernel: Kernel, item: TileItem, at: int, rank: int, size: Any
-) -> tuple[Expression, Expression | None]:
+) -> tuple[Expression | None, Expression | None]:
+    if known_int(size) == 1 and known_int(item.axis.end) != 1:
+        # The one element stands for all that the tile covers.
+        return None, None
     index = kernel.tile_index(item.axis)
     mask = kernel.tile_mask(item.axis)
     spread = kernel.unsqueeze(index, at, rank)
+    inside = None if mask is None else kernel.unsqueeze(mask, at, rank)
     if expr_of(item.shift) != 0:
-        shift = kernel.number(Number(expr_of(item.shift), int))
-        spread = infix("+", spread, shift, ex.SUM, spread.dtype)
-    del size
-    return spread, None if mask is None else kernel.unsqueeze(mask, at, rank)
+        back = (known_int(item.shift) or 0) < 0
+        distance = -expr_of(item.shift) if back else expr_of(item.shift)
+        by = kernel.number(Number(distance, int))
+        spread = infix("-" if back else "+", spread, by, ex.SUM, spread.dtype)
+        for bound in _bounds(kernel, item, spread, size):
+            inside = _both(inside, bound)
+    return spread, inside
+
+
+def _bounds(kernel: Kernel, item: TileItem, index: Expression, size: Any) -> list[Expression]:
+    """What keeps a shifted tile inside of its tensor, where that is not known."""
+    begin, end, shift = (known_int(v) for v in (item.axis.begin, item.axis.end, item.shift))
+    bounds: list[Expression] = []
+    if begin is None or shift is None or begin + shift < 0:
+        bounds.append(infix(">=", index, ex.literal(0), ex.COMPARE, torch.bool))
+    length = known_int(size)
+    if end is None or shift is None or length is None or end + shift > length:
+        bounds.append(infix("<", index, kernel.number(size), ex.COMPARE, torch.bool))
+    return bounds
 
 
 def _slice(
@@ -146,7 +156,7 @@ def _gather(
     """An index tensor, right-aligned in the `width` dimensions that begin at `at`."""
     lead = at + width - value.dim()
     index = kernel.place(kernel.operand(node), value.dim(), lead, rank)
-    mask = kernel.mask_of(value.shape)
+    mask = mask_of(kernel, node)
     return index, None if mask is None else kernel.place(mask, value.dim(), lead, rank)
 
 

@@ -50,9 +50,7 @@ def result_shape(items: Sequence[Any]) -> list[Any]:
     One-dimensional tensors each keep a dimension of their own (an outer product, unlike torch).
     Neighbouring tensors of which one has more dimensions broadcast together and stand at the first.
     """
-    tensors = [i for i, item in enumerate(items) if isinstance(item, torch.Tensor) and item.dim()]
-    together = any(items[i].dim() > 1 for i in tensors) and len(tensors) > 1
-    together = together and tensors == list(range(tensors[0], tensors[-1] + 1))
+    together = joint_tensors(items)
     shape: list[Any] = []
     for i, item in enumerate(items):
         if item is None:
@@ -62,18 +60,30 @@ def result_shape(items: Sequence[Any]) -> list[Any]:
         elif isinstance(item, SliceItem):
             shape.append(item.length)
         elif isinstance(item, torch.Tensor) and item.dim():
-            if not together:
+            if i not in together:
                 shape.extend(item.shape)
-            elif i == tensors[0]:
-                shape.extend(torch.broadcast_shapes(*(items[t].shape for t in tensors)))
+            elif i == together[0]:
+                shape.extend(torch.broadcast_shapes(*(items[t].shape for t in together)))
     return shape
+
+
+def joint_tensors(items: Sequence[Any]) -> list[int]:
+    """Positions of the index tensors that broadcast together; none if each stands for itself."""
+    tensors = [i for i, item in enumerate(items) if isinstance(item, torch.Tensor) and item.dim()]
+    if len(tensors) < 2 or all(items[i].dim() == 1 for i in tensors):
+        return []
+    return tensors if tensors == list(range(tensors[0], tensors[-1] + 1)) else []
 
 
 def _flatten(index: Sequence[Any]) -> list[Any]:
     """The items; the tuple of tiles that `hl.tile([m, n])` yields counts as its tiles."""
-    if len(index) == 1 and isinstance(index[0], (tuple, list)):
+    if len(index) == 1 and _is_sequence(index[0]):
         return list(index[0])
-    return [i[0] if isinstance(i, (tuple, list)) and len(i) == 1 else i for i in index]
+    return [i[0] if _is_sequence(i) and len(i) == 1 else i for i in index]
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and not isinstance(value, (TileItem, SliceItem))
 
 
 def expand_ellipsis(items: list[Any], rank: int, span: Span) -> list[Any]:
