@@ -69,12 +69,27 @@ def fill_of(function: Any, args: Sequence[Any]) -> Any:
     return 1 if function in _ONES else 0
 
 
+def out_of_place(function: Any) -> Any:
+    """`aten.add` of `aten.add_`; None if `function` is not the form in place of another."""
+    name = function._schema.name.removeprefix("aten::")
+    if function.namespace != "aten" or not name.endswith("_") or name.endswith("__"):
+        return None
+    return getattr(aten, name[:-1], None)
+
+
 def _angle(x: torch.Tensor) -> torch.Tensor:
     """The angle of a real number: 0 or pi, and NaN stays."""
     negative = x < 0
     if not x.is_floating_point():
         return negative.to(torch.get_default_dtype()) * math.pi
     return torch.where(torch.isnan(x), x, negative.to(x.dtype) * math.pi)
+
+
+def _clamp(x: torch.Tensor, low: Any = None, high: Any = None) -> torch.Tensor:
+    """NaN in any operand stays NaN, and where `low` is above `high` the result is `high`."""
+    if low is not None:
+        x = torch._refs.maximum(x, low)
+    return x if high is None else torch._refs.minimum(x, high)
 
 
 def _mvlgamma(x: torch.Tensor, p: int) -> torch.Tensor:
@@ -131,6 +146,12 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.__rshift__.Tensor: torch.bitwise_right_shift,
     aten.__rshift__.Scalar: torch.bitwise_right_shift,
     aten.angle.default: _angle,
+    aten.clamp.default: _clamp,
+    aten.clamp.Tensor: _clamp,
+    aten.clamp_min.default: _clamp,
+    aten.clamp_min.Tensor: _clamp,
+    aten.clamp_max.default: lambda x, high: _clamp(x, None, high),
+    aten.clamp_max.Tensor: lambda x, high: _clamp(x, None, high),
     aten.lerp.Scalar: _lerp_scalar,
     aten.mvlgamma.default: _mvlgamma,
     aten.pow.Tensor_Scalar: _pow,

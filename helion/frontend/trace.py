@@ -16,7 +16,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from helion import exc
-from helion.frontend.decompositions import CREATIONS, DECOMPOSITIONS, KEPT, PROMOTED, fill_of
+from helion.frontend.decompositions import (
+    CREATIONS,
+    DECOMPOSITIONS,
+    KEPT,
+    PROMOTED,
+    fill_of,
+    out_of_place,
+)
 from helion.ir.control import getitem
 from helion.ir.dtypes import TRITON_DTYPES
 from helion.ir.graph import emit, facts, set_facts
@@ -166,6 +173,8 @@ class Recorder(TorchDispatchMode):
             return self._reinterpret(*args)
         if func in PROMOTED:
             return self._promoted(func, args, kwargs)
+        if (plain := out_of_place(func)) is not None:
+            return self._in_place(plain, args, kwargs)
         if func.namespace == "prims" or func in KEPT:
             return self._leaf(func, args, kwargs)
         rule = DECOMPOSITIONS.get(func) or decomposition_table.get(func)
@@ -187,8 +196,18 @@ class Recorder(TorchDispatchMode):
         """Writing into a device tensor binds it to another node: nodes do not change."""
         del non_blocking
         with self:
-            value = source.to(target.dtype).expand(target.shape)
+            value = source.to(target.dtype)
+            if value.shape != target.shape:
+                value = value.expand(target.shape)
         return self.bind(target, self.node_of(value))
+
+    def _in_place(self, plain: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with self:
+            value = plain(*args, **kwargs)
+        target = args[0]
+        if not torch.can_cast(value.dtype, target.dtype):
+            raise TypeError(f"a value of {value.dtype} does not fit into one of {target.dtype}")
+        return self._copy(target, value)
 
     def _reinterpret(self, value: Any, dtype: torch.dtype) -> Any:
         result = aten.view.dtype(value, dtype)
