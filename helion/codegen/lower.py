@@ -77,11 +77,18 @@ def _needs_name(node: Node, value: Expression) -> bool:
         return True
     if not node.users:
         return False
-    uses = sum(u.all_input_nodes.count(node) for u in node.users)
+    uses = sum(_reads(user, node) for user in node.users)
     in_region = any(u.target in (for_loop, if_else) for u in node.users)
     return (
         uses > 1 or in_region or facts(node).name is not None or len(value.text) > _LONGEST_INLINE
     )
+
+
+def _reads(user: Node, node: Node) -> int:
+    """How often a node reads another: twice in `x * x`."""
+    found: list[Node] = []
+    torch.fx.map_arg(user.args, found.append)
+    return found.count(node)
 
 
 def _lower(kernel: LoweringContext, node: Node) -> tuple[Expression, str] | None:
