@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import linecache
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import torch
 
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
+from helion.codegen.lanes import lanes_in
 from helion.codegen.names import Block, Names
 from helion.ir.control import all_loops, loop_axes, nodes_within
 from helion.ir.graph import Node, facts, value_of
@@ -33,6 +35,7 @@ from helion.ir.tiles import HostTensor
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from helion.codegen.lanes import Lanes
     from helion.exc import Span
     from helion.ir.graph import DeviceProgram
     from helion.ir.tiles import BlockSize, TileAxis
@@ -108,6 +111,7 @@ class Kernel:
         self._several = [loop.axes[0] for loop in all_loops(program) if len(loop.axes) > 1]
         self._bounds: dict[Any, str] = {}
         self._shared: dict[str, tuple[str, Block]] = {}
+        self._lanes = lanes_in(program)
         self._printer = ScalarPrinter(self._symbol, on_device=True)
 
     @functools.cached_property
@@ -364,50 +368,23 @@ class Kernel:
         self.head.line(f"{mask} = {index} < {self.number(length).text}")
         return row, Expression(mask, torch.bool, (length,))
 
-    def position(self, size: Any) -> Expression:
-        """The positions in one dimension of a block: 0, 1, ... whatever the tile."""
-        if self._axis_of(size) is None:
-            return self.whole_axis(size)[0]
-        return Expression(f"tl.arange(0, {self.size_text(size)})", torch.int32, (size,))
-
-    def length(self, size: Any) -> Expression:
-        """The number of real elements of a dimension; less than the block's in the last tile."""
-        axis = self._axis_of(size)
-        if axis is None or self._covers(axis):
-            return self.number(size)
+    def tile_length(self, axis: TileAxis) -> Expression:
+        """The number of a tile's elements inside its range; less than the block's in the last."""
+        if axis not in self.axes or self._covers(axis):
+            return self.number(axis.size)
         end = self._axis_number(AxisNumber(axis, "end"))
         return Expression(f"({end} - {self.axes[axis].begin})", self.index_dtype)
 
-    def _axis_of(self, size: Any) -> TileAxis | None:
-        """The innermost loop axis whose tiles a dimension is made of."""
-        origin = self.program.symbols.origin(size)
-        for axis in reversed(self.axes):
-            if axis.block is None:
-                continue
-            if axis.size is size or (
-                isinstance(origin, BlockSymbol) and axis.block is origin.block
-            ):
-                return axis
-        return None
+    def lanes_of(self, value: Any) -> Lanes:
+        """The bounds that the lanes of a value have, for each of its dimensions."""
+        return self._lanes[value] if isinstance(value, Node) else ()
 
-    def mask_of(self, sizes: Sequence[Any]) -> Expression | None:
-        """Which elements of a value are real: every dimension inside its range."""
-        mask: Expression | None = None
-        for dim, size in enumerate(sizes):
-            inside = self.dimension_mask(size)
-            if inside is not None:
-                inside = self.unsqueeze(inside, dim, len(sizes))
-                mask = (
-                    inside if mask is None else ex.infix("&", mask, inside, ex.BIT_AND, torch.bool)
-                )
-        return mask
-
-    def dimension_mask(self, size: Any) -> Expression | None:
-        """Which indices of one dimension are real; None if all are."""
-        axis = self._axis_of(size)
-        if axis is not None:
-            return self.tile_mask(axis)
-        return None if known_int(size) == 1 else self.whole_axis(size)[1]
+    def product_text(self, sizes: Sequence[Any]) -> str:
+        """The length of the block that blocks of these sizes make together."""
+        texts = [self.size_text(s) for s in sizes]
+        known = math.prod(int(t) for t in texts if t.isdigit())
+        others = [t if t.isidentifier() else f"({t})" for t in texts if not t.isdigit()]
+        return " * ".join([str(known), *others] if known != 1 or not others else others)
 
     def place(self, value: Expression, width: int, at: int, rank: int) -> Expression:
         """A block of `width` dimensions as dimensions `at` and on of `rank` ones."""

@@ -47,21 +47,19 @@ def lower_graph(kernel: LoweringContext, graph: torch.fx.Graph) -> list[Any]:
         if span is not None and (span.filename, span.line) != line:
             line = (span.filename, span.line)
             kernel.origin(span)
-        if node.target is for_loop:
-            lower_for(kernel, node, lower_graph)
-        elif node.target is if_else:
-            lower_if(kernel, node, lower_graph)
-        else:
-            lower_node(kernel, node)
+        with exc.pointing_at(span):
+            if node.target is for_loop:
+                lower_for(kernel, node, lower_graph)
+            elif node.target is if_else:
+                lower_if(kernel, node, lower_graph)
+            else:
+                lower_node(kernel, node)
     return []
 
 
 def lower_node(kernel: LoweringContext, node: Node) -> None:
     """Lower one node; its expression stays inline if that reads well."""
-    try:
-        result = _lower(kernel, node)
-    except exc.Base as error:
-        raise error.with_span(facts(node).span) from error.__cause__
+    result = _lower(kernel, node)
     if result is None:
         return
     expression, wish = result
@@ -100,9 +98,10 @@ def _lower(kernel: LoweringContext, node: Node) -> tuple[Expression, str] | None
         value = rule(kernel, node)
         return None if value is None else (value, _wish(node))
     if isinstance(target, Op) and target.lowering_fn is not None:
-        return target.lowering_fn(kernel, node), target.name
-    name = target.name if isinstance(target, Op) else str(getattr(target, "overloadpacket", target))
-    raise exc.BackendUnsupported(backend="triton", detail=f"the operation {name}")
+        value = target.lowering_fn(kernel, node)
+        return None if value is None else (value, target.name)
+    name = repr(target) if isinstance(target, Op) else target._opname
+    raise exc.BackendUnsupported(backend="triton", detail=f"the operation `{name}`")
 
 
 def _wish(node: Node) -> str:
@@ -219,7 +218,8 @@ def _clone(kernel: LoweringContext, node: Node) -> Expression:
 
 
 def _full(kernel: LoweringContext, node: Node) -> Expression:
-    sizes, value, dtype = args_of(node)
+    _, value, dtype = args_of(node)
+    sizes = value_of(node).shape
     text = kernel.number(value).text
     if not sizes:
         return ex.cast(kernel.number(value), dtype)

@@ -8,6 +8,7 @@ import torch
 
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
+from helion.codegen.masks import count, mask_of
 from helion.ir.graph import Node, args_of, value_of
 from helion.language import creation, memory
 
@@ -22,29 +23,19 @@ aten = torch.ops.aten
 
 def masked(kernel: LoweringContext, node: Any, dims: Sequence[int], identity: Any) -> Expression:
     """A value in its full shape, with `identity` where an index of `dims` is outside its range."""
-    sizes = value_of(node).shape
     value = kernel.operand(node)
     if value.dtype is None:
         value = ex.cast(value, value_of(node).dtype)
-    value = kernel.broadcast(value, sizes)
+    value = kernel.broadcast(value, value_of(node).shape)
     if _padding(node) == identity:
         return value
-    return _where_inside(kernel, value, sizes, dims, identity)
+    return _where_inside(kernel, node, value, dims, identity)
 
 
 def _where_inside(
-    kernel: LoweringContext,
-    value: Expression,
-    sizes: Sequence[Any],
-    dims: Sequence[int],
-    identity: Any,
+    kernel: LoweringContext, node: Node, value: Expression, dims: Sequence[int], identity: Any
 ) -> Expression:
-    inside: Expression | None = None
-    for dim in dims:
-        row = kernel.dimension_mask(sizes[dim])
-        if row is not None:
-            row = kernel.place(row, 1, dim, len(sizes))
-            inside = row if inside is None else ex.infix("&", inside, row, ex.BIT_AND, torch.bool)
+    inside = mask_of(kernel, node, dims)
     if inside is None:
         return value
     return ex.call("tl.where", [inside, value, ex.literal(identity)], value.dtype)
@@ -138,7 +129,8 @@ def _with_index(
     dtype = kernel.dtype_of(source)
     identity = _smallest(dtype) if name == "max" else _largest(dtype)
     value = masked(kernel, source, [dim], identity)
-    row = kernel.position(sizes[dim])
+    length = kernel.size_text(sizes[dim])
+    row = Expression(f"tl.arange(0, {length})", torch.int32, (sizes[dim],))
     index = kernel.broadcast(kernel.place(row, 1, dim, len(sizes)), sizes)
     best, place = (kernel.names.fresh(w) for w in (name, f"{name}_index"))
     kernel.body.line(
@@ -164,29 +156,18 @@ def variance(kernel: LoweringContext, node: Node) -> Expression:
     source, given, correction = args_of(node)[0], args_of(node)[1], args_of(node)[2]
     sizes = list(value_of(source).shape)
     dims: list[int] = list(range(len(sizes)) if given is None else given)
-    count = _count(kernel, [sizes[d] for d in dims])
+    total_count = count(kernel, source, dims)
     value = masked(kernel, source, dims, 0)
-    mean = ex.infix("/", _sum(value, dims, keep=True), count, ex.PRODUCT, value.dtype)
-    distance = _where_inside(
-        kernel, ex.infix("-", value, mean, ex.SUM, value.dtype), sizes, dims, 0.0
-    )
+    mean = ex.infix("/", _sum(value, dims, keep=True), total_count, ex.PRODUCT, value.dtype)
+    distance = ex.infix("-", value, mean, ex.SUM, value.dtype)
+    distance = _where_inside(kernel, source, distance, dims, 0.0)
     name = kernel.names.fresh("distance")
     kernel.body.line(f"{name} = {distance.text}")
     square = Expression(f"{name} * {name}", value.dtype, tuple(value.shape), ex.PRODUCT)
     total = _sum(square, dims, keep=False)
     if correction != 0:
-        count = ex.infix("-", count, ex.literal(float(correction)), ex.SUM, None)
-    return ex.infix("/", total, count, ex.PRODUCT, value.dtype)
-
-
-def _count(kernel: LoweringContext, sizes: Sequence[Any]) -> Expression:
-    """How many elements a reduction covers."""
-    count: Expression | None = None
-    for size in sizes:
-        factor = kernel.length(size)
-        count = factor if count is None else ex.infix("*", count, factor, ex.PRODUCT, None)
-    assert count is not None
-    return count
+        total_count = ex.infix("-", total_count, ex.literal(float(correction)), ex.SUM, None)
+    return ex.infix("/", total, total_count, ex.PRODUCT, value.dtype)
 
 
 def _sum(value: Expression, dims: Sequence[int], *, keep: bool) -> Expression:

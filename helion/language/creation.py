@@ -61,7 +61,7 @@ def _(ctx: TypeCtx, shape: Any, value: Any, dtype: Any = torch.float32, device: 
     sizes = shape_sizes(ctx, shape, "hl.full")
     if not is_number(value) and not (ctx.is_device(value) and value.dim() == 0):
         raise full.misuse(ctx.span("value"), "the value must be a number or a 0-d device tensor")
-    return ctx.record(full, (tuple(sizes), value, dtype), ctx.fake(sizes, dtype))
+    return ctx.record(full, (tuple(shape), value, dtype), ctx.fake(sizes, dtype))
 
 
 @op
@@ -83,7 +83,7 @@ def _(ctx: TypeCtx, shape: Any, dtype: Any = torch.float32, device: Any = None) 
     check_device(ctx, device)
     sizes = shape_sizes(ctx, shape, "hl.zeros")
     zero = False if dtype is torch.bool else 0.0 if dtype.is_floating_point else 0
-    return ctx.record(full, (tuple(sizes), zero, dtype), ctx.fake(sizes, dtype))
+    return ctx.record(full, (tuple(shape), zero, dtype), ctx.fake(sizes, dtype))
 
 
 @op
