@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, ClassVar
 
 from helion.exc.base import Base, BaseError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
 
     from helion.exc.spans import Related, Span
 
@@ -22,6 +23,7 @@ __all__ = [
     "InternalError",
     "RefEagerModeCodePrintError",
     "TorchOpTracingError",
+    "pointing_at",
 ]
 
 
@@ -60,6 +62,21 @@ class InternalError(_WrappingError):
     defaults: ClassVar[Mapping[str, str]] = {"error": "an unexpected state"}
 
 
+@contextlib.contextmanager
+def pointing_at(span: Span | None) -> Generator[None]:
+    """Errors inside get this place if they have none; what is no error of ours is a bug of ours.
+
+    Raises:
+        InternalError: something else than an error of the catalogue was raised inside.
+    """
+    try:
+        yield
+    except Base as error:
+        raise error.with_span(span) from error.__cause__
+    except Exception as error:
+        raise InternalError(span, original=error) from error
+
+
 class TorchOpTracingError(_WrappingError):
     """A torch function raised while it was traced."""
 
@@ -78,7 +95,7 @@ class InductorLoweringError(BaseError):
 
     code = "inductor-lowering-error"
     title = "`{api}` has no lowering to Triton"
-    help = "write it with other operations, or with `hl.inline_triton`"
+    help = "write it with other operations"
 
 
 class _BackendError(BaseError):
@@ -122,7 +139,7 @@ class BackendImplementationMissing(_BackendError):
 
     code = "backend-implementation-missing"
     title = "the backend '{backend}' has no implementation of {detail}"
-    help = "write it with other operations, or with `hl.inline_triton`"
+    help = "write it with other operations"
     defaults: ClassVar[Mapping[str, str]] = {"backend": "triton", "detail": "this"}
 
 

@@ -191,7 +191,7 @@ class LoopDependencyError(BaseError):
     code = "loop-dependency-error"
     title = "this loop uses `{name}`, which an earlier top-level loop writes"
     label = "`{name}` is used here"
-    help = "put `hl.barrier()` between the loops: without it they run at the same time, in no order"
+    help = "merge the loops, or make two kernels: loops of one kernel run at the same time"
 
 
 class TopLevelStatementBetweenLoops(BaseError):

@@ -146,6 +146,7 @@ class ShapeMismatch(BaseError):
 
     code = "shape-mismatch"
     title = "the shapes {lhs} and {rhs} do not fit together"
+    label = "{place}"
     help = "a tile axis matches only itself; insert axes with `[:, None]` to broadcast"
 
 

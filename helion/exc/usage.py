@@ -64,7 +64,7 @@ class UnsupportedOperation(BaseError, NotImplementedError):
 
     code = "unsupported-operation"
     title = "`{api}` is not supported yet"
-    help = "write it with other operations, or with `hl.inline_triton`"
+    help = "write it with other operations; a later version will have it"
 
 
 class SpecializeOnDevice(BaseError):

@@ -156,6 +156,7 @@ class DeviceEvaluator(Runner):
         except exc.ShapeMismatch as error:
             if error.location == self.source.span(node.targets[0]):
                 value = exc.Related(self.source.span(node.value), f"shape {error.fields['lhs']}")
+                error.fields.setdefault("place", f"shape {error.fields['rhs']}")
                 raise error.with_related(value) from error.__cause__
             raise
 

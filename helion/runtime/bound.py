@@ -82,7 +82,9 @@ class BoundKernel:
         sizes = [o for o in self.program.device.symbols.origins.values() if isinstance(o, HostSize)]
         values = self._reader(names, sizes)(*arguments.values())
         actual: dict[Origin, int] = dict(zip(sizes, values, strict=True))
-        self.config_spec = ConfigSpec(self.program, actual, is_interpreting())
+        self._place = kernel.source.span(kernel.source.tree)
+        with exc.pointing_at(self._place):
+            self.config_spec = ConfigSpec(self.program, actual, is_interpreting())
         self._arguments = [repro.argument_text(v, self._globals) for v in arguments.values()]
         self._wraps = any(isinstance(value, constexpr) for value in arguments.values())
         self._compiled: dict[Config, tuple[Callable[..., Any], str]] = {}
@@ -102,12 +104,12 @@ class BoundKernel:
         )
 
     def _index_dtype(self, tensors: Sequence[torch.Tensor]) -> torch.dtype:
-        needed = any(specialization.spanned(t) > 2**31 - 1 for t in tensors)
+        needed = any(map(specialization.is_wide, tensors))
         chosen = self.settings.index_dtype
         if chosen is None:
             return torch.int64 if needed else torch.int32
         if needed and chosen is torch.int32:
-            largest = max(specialization.spanned(t) for t in tensors)
+            largest = max(max(t.numel(), specialization.spanned(t)) for t in tensors)
             raise exc.InputTensorNumelExceedsIndexType(
                 index_dtype=chosen, name="a tensor", numel=largest
             )
@@ -206,16 +208,20 @@ class BoundKernel:
         self.set_config(config)
         return config
 
-    def _complete(self, config: Config | Mapping[str, Any] | None) -> Config:
+    def _chosen(self, config: Config | Mapping[str, Any] | None) -> Config:
         if config is None:
             config = self._config or implied_config(self)
         if config is None:
             if self.configs:
                 raise exc.NoConfigProvided(name=self.kernel.name)
             config = self.config_spec.default_config()
-        chosen = dict(Config(**config))  # a copy that shares no list
-        self.config_spec.normalize(chosen)
-        return Config(**chosen)
+        return config if isinstance(config, Config) else Config(**config)
+
+    def _complete(self, config: Config | Mapping[str, Any] | None) -> Config:
+        with exc.pointing_at(self._place):
+            chosen = dict(Config(**self._chosen(config)))  # a copy that shares no list
+            self.config_spec.normalize(chosen)
+            return Config(**chosen)
 
     # -- code ------------------------------------------------------------------------------------
 
@@ -232,7 +238,7 @@ class BoundKernel:
         known = self._compiled.get(complete)
         if known is not None:
             return known[0]
-        with self.kernel.lock:
+        with self.kernel.lock, exc.pointing_at(self._place):
             text = self._generate(complete).text
             interpreter.install()
             name = self.kernel.name
@@ -241,7 +247,7 @@ class BoundKernel:
             self._compiled[complete] = (function, path)
         _LOG.info("compiled %s with %r: %s", name, complete, path)
         if allow_print:
-            self._print(complete, path)
+            self._print(self._chosen(config), path)
         return function
 
     def _print(self, config: Config, path: str) -> None:
@@ -265,8 +271,10 @@ class BoundKernel:
             settings.dot_precision,
             settings.persistent_reserved_sms,
         )
+        full = dict(config)  # a `Config` leaves out what is None
+        self.config_spec.normalize(full)
         name = self.kernel.fn.__module__ or ""
-        module = codegen.generate(self.program, self._globals, name, config, options)
+        module = codegen.generate(self.program, self._globals, name, full, options)
         source = sys.modules.get(name)
         if source is not None and source.__dict__ is self._globals:
             return module
@@ -289,7 +297,9 @@ class BoundKernel:
             emit_repro_caller: append a routine that makes arguments like those bound, and calls.
             output_origin_lines: comments that name the author's lines; None: as the settings say.
         """
-        text = self._generate(self._complete(config), output_origin_lines).text
+        complete = self._complete(config)
+        with exc.pointing_at(self._place):
+            text = self._generate(complete, output_origin_lines).text
         if emit_repro_caller:
             text += repro.caller_text(self.kernel.name, self._arguments)
         return text
