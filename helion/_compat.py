@@ -31,6 +31,10 @@ def use_tileir_tunables() -> bool:
 
 def supports_tensor_descriptor() -> bool:
     """Whether the hardware copies whole tiles: compute capability 9 and later."""
+    return _supports_tensor_descriptor()
+
+
+def _supports_tensor_descriptor() -> bool:  # of its own, because tests of kernels replace it
     return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
 
 
