@@ -91,3 +91,91 @@ def rand_full(seed: Integers, *shape: int) -> npt.NDArray[np.float32]:
     """What `hl.rand` draws for a whole tensor: each element's offset is its row-major index."""
     offsets = np.arange(np.prod(shape, dtype=np.int64), dtype=np.int64).reshape(shape)
     return rand(seed, offsets)
+
+
+# -- the other members of the family, each from its written definition ---------------------------
+
+
+def offsets_of(*shape: int) -> npt.NDArray[np.int64]:
+    """The row-major index of each element."""
+    return np.arange(np.prod(shape, dtype=np.int64), dtype=np.int64).reshape(shape)
+
+
+def packed(
+    seed: Integers, indices: tuple[npt.NDArray[np.int64], ...], extents: tuple[int, ...], bits: int
+) -> npt.NDArray[np.uint32]:
+    """The bits of each element in the packed order, loops and all, as the design writes them.
+
+    Args:
+        seed: one for all, or one for each element.
+        indices: the global index of each element along each axis, broadcast to one shape.
+        extents: the sizes of the whole tensor.
+        bits: 32, 16 or 8.
+    """
+    group = {32: 4, 16: 8, 8: 16}[bits]
+    length = (extents[-1] + 63) // 64 * 64
+    row = np.zeros_like(indices[-1])
+    for index, extent in zip(indices[:-1], extents[:-1], strict=True):
+        row = row * extent + index
+    c = indices[-1]
+    a, inside = c // (4 * group), c % (4 * group)
+    k, t, e = inside // 8, c % 8 // 2, c % 2
+    words = philox(seed, row * (length // group) + 4 * a + t)
+    j = 2 * k + e
+    if group == 4:
+        return np.choose(j, words)
+    if group == 8:
+        return np.choose(j // 2, words) >> (16 * (j % 2)).astype(np.uint32) & np.uint32(0xFFFF)
+    return np.choose(j // 4, words) >> (8 * (j % 4)).astype(np.uint32) & np.uint32(0xFF)
+
+
+def packed_full(seed: Integers, shape: tuple[int, ...], bits: int) -> npt.NDArray[np.uint32]:
+    """The bits of a whole tensor in the packed order."""
+    indices = tuple(np.indices(shape, dtype=np.int64)) if shape else (np.int64(0),)
+    return packed(seed, indices, shape or (1,), bits)  # pyright: ignore[reportArgumentType]
+
+
+def bernoulli(
+    seed: Integers, p: float, shape: tuple[int, ...], bits: int = 16
+) -> npt.NDArray[np.bool_]:
+    """The mask of `hl.bernoulli` for a whole tensor."""
+    return packed_full(seed, shape, bits).astype(np.int64) < round(p * 2**bits)
+
+
+def randint(seed: Integers, low: int, high: int, offsets: Integers) -> list[int]:
+    """`hl.randint` in Python's own integers, flat."""
+    words = [[int(w) for w in np.asarray(word).flat] for word in philox(seed, offsets)]
+    n = high - low
+    if n <= 2**32:
+        whole = [(a << 32) + b for a, b in zip(*words[:2], strict=True)]
+        return [low + (n * w >> 64) for w in whole]
+    whole = [(((a << 32) + b << 32) + c << 32) + d for a, b, c, d in zip(*words, strict=True)]
+    return [low + (n * w >> 128) for w in whole]
+
+
+def rounded_down(values: npt.NDArray[np.float32], mantissa: int) -> npt.NDArray[np.float32]:
+    """Numbers in [0, 1) cut to a significand of `mantissa` bits, as float32; no subnormals."""
+    fraction, exponent = np.frexp(values.astype(np.float64))
+    return np.ldexp(np.floor(fraction * 2.0**mantissa), exponent - mantissa).astype(np.float32)
+
+
+def unit64(high: Words, low: Words) -> npt.NDArray[np.float64]:
+    """53 bits of two words, scaled to [0, 1)."""
+    bits = (high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)) >> np.uint64(11)
+    return bits.astype(np.float64) * 2.0**-53
+
+
+def fold_in(seed: int, data: int) -> int:
+    """A seed of a seed and some data, as a signed 64-bit number."""
+    return _seed(seed, (data % 2**32, data >> 32, 0, 1))
+
+
+def split_seed(seed: int, n: int) -> list[int]:
+    """Several seeds of one."""
+    return [_seed(seed, (i, 0, 0, 2)) for i in range(n)]
+
+
+def _seed(seed: int, counter: tuple[int, int, int, int]) -> int:
+    low, high, _, _ = (int(w) for w in philox(seed, counter))
+    value = low + (high << 32)
+    return value - 2**64 if value >= 2**63 else value

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from helion.codegen import expression as ex
+from helion.codegen.expression import Expression
 from helion.codegen.kernel import Kernel
 from helion.ir.graph import Node
-from helion.ir.symbols import is_number, known_int
+from helion.ir.symbols import HostNumber, HostSize, is_number, known_int
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from helion.codegen.expression import Expression
     from helion.ir.tiles import TileAxis
 
 
@@ -37,6 +36,14 @@ class LoweringContext(Kernel):
         if right.text == "0":
             return left
         return ex.infix("+", left, right, ex.SUM, left.dtype or right.dtype)
+
+    def sub(self, left: Expression, right: Expression) -> Expression:
+        """A difference."""
+        return ex.infix("-", left, right, ex.SUM, left.dtype or right.dtype)
+
+    def less(self, left: Expression, right: Expression) -> Expression:
+        """`left < right`."""
+        return ex.infix("<", left, right, ex.COMPARE, torch.bool)
 
     def mul(self, left: Expression, right: Expression) -> Expression:
         """A product; multiplying by one is left out."""
@@ -65,13 +72,33 @@ class LoweringContext(Kernel):
             return self.add(index, self.wide_number(origin))
         return self.add(index, ex.cast(self.operand(origin), torch.int64))
 
-    def fits_int32(self, axes: Sequence[Any]) -> bool:
-        """Whether every offset is known to be below 2**31, or is an index that int32 holds."""
-        if any(not (isinstance(a.origin, int) and a.origin == 0) for a in axes):
-            return False
-        if len(axes) == 1:
-            return True
-        ends = [a.tile.end if a.tile is not None else a.size for a in axes[:1]]
-        ends += [a.extent for a in axes[1:]]
-        known = [known_int(e) if is_number(e) else None for e in ends]
-        return None not in known and math.prod(k for k in known if k is not None) <= 2**31
+    def axis_begin(self, tile: TileAxis) -> str:
+        """The name of a tile's first index."""
+        return self.axes[tile].begin
+
+    def value(
+        self, text: str, dtype: torch.dtype, shape: Sequence[Any], loose: bool = False
+    ) -> Expression:
+        """Triton text as an expression; `loose` if it needs parentheses inside of another."""
+        return Expression(text, dtype, tuple(shape), ex.COMPARE if loose else ex.ATOM)
+
+    def assign(self, wishes: Sequence[str], text: str) -> list[str]:
+        """Give the results of a piece of Triton text names, and emit the assignment."""
+        names = [w if w == "_" else self.names.fresh(w) for w in wishes]
+        self.body.line(f"{', '.join(names)} = {text}")
+        return names
+
+    def set_results(self, node: Node, values: Sequence[Expression]) -> None:
+        """The expressions of a node with several results."""
+        self.results[node] = list(values)
+
+    def is_host_number(self, value: Any) -> bool:
+        """Whether the host can compute a number at the launch."""
+        origins = self.program.symbols.origins_in(value)
+        return all(isinstance(o, (HostNumber, HostSize)) for o in origins)
+
+    def launch_number(self, wish: str, function: str, *args: Any) -> Expression:
+        """A 64-bit number that a function of the launcher makes of host numbers."""
+        texts = [self.host_text(a) if is_number(a) else repr(a) for a in args]
+        host = f"_{function}({', '.join(texts)})"
+        return Expression(self.parameter(wish, host, wide=True), torch.int64)

@@ -16,6 +16,7 @@ __all__ = [
     "InvalidRandArgument",
     "InvalidRandintRange",
     "OffsetsNotInteger",
+    "ProbabilityOutOfRange",
     "SeedNotInteger",
     "SeedOutOfRange",
     "SeedShapeMismatch",
@@ -88,11 +89,24 @@ class ExtentsRequired(BaseError, ValueError):
 
 
 class InvalidRandintRange(BaseError, ValueError):
-    """`hl.randint` gets an empty range, or bounds that are not known at compile time."""
+    """`hl.randint` gets an empty range, or one that its dtype does not hold."""
 
     code = "invalid-randint-range"
-    title = "`hl.randint` needs constant bounds with low < high, got low={low}, high={high}"
-    help = "the numbers lie in [low, high); swap the bounds, or widen the range"
+    title = "`hl.randint` needs low < high in the range of {dtype}, got low={low}, high={high}"
+    help = (
+        "the numbers lie in [low, high): swap the bounds, or pass a wider `dtype=`. Bounds that are"
+        " known only at the launch may be 2**32 apart"
+    )
+
+
+class ProbabilityOutOfRange(BaseError, ValueError):
+    """A probability is not in [0, 1]."""
+
+    code = "probability-out-of-range"
+    title = "`{api}` needs a probability from 0 to 1, got {p}"
+    label = "this is {p}"
+    help = "0 is never, 1 is always; pass a share, not a percentage"
+    defaults: ClassVar[Mapping[str, str]] = {"api": "hl.bernoulli"}
 
 
 class ImplicitRandomDtype(BaseError):

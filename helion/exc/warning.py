@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BlockSizeIgnoredInInterpretMode",
+    "InexactProbability",
     "RepeatedRandomNumbers",
     "TensorOperationInWrapper",
     "TensorOperationsInHostCall",
@@ -68,3 +69,11 @@ class RepeatedRandomNumbers(BaseWarning):
     label = "nothing here depends on `{loop}`"
     help = "name `{loop}` in the shape, or make the seed depend on it: `seed + {loop}.id`"
     defaults: ClassVar[Mapping[str, str]] = {"api": "hl.rand"}
+
+
+class InexactProbability(BaseWarning):
+    """A few random bits cannot represent a probability well."""
+
+    code = "inexact-probability"
+    title = "`hl.bernoulli` with bits={bits} makes the probability {near}, not {p}"
+    help = "pass more `bits=`: 8, 16 or 32; the error is at most 2**-(bits + 1)"

@@ -112,6 +112,10 @@ class CallContext:
         assert memory.load.type_rule_fn is not None
         return memory.load.type_rule_fn(self, tensor, list(index))
 
+    def number_tensor(self, value: Any) -> torch.Tensor:
+        """A number as a 0-d device tensor."""
+        return self.compilation.number_tensor(value)
+
     def warn(self, warning: exc.BaseWarning) -> None:
         """Report a warning, unless the author's settings silence its class."""
         self.compilation.options.warn(warning.with_span(self.span()))

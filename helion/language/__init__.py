@@ -18,7 +18,20 @@ from helion.language.later import LATER, later
 from helion.language.loops import grid, register_block_size, static_range, tile
 from helion.language.matmul import dot
 from helion.language.memory import load, store
-from helion.language.random import rand
+from helion.language.random import (
+    bernoulli,
+    exponential,
+    fold_in,
+    gumbel,
+    rand,
+    rand4x,
+    randint,
+    randint4x,
+    randn,
+    random_bits,
+    split_seed,
+    uniform,
+)
 from helion.language.tiles import (
     tile_begin,
     tile_block_size,
@@ -47,14 +60,24 @@ __all__ = [
     "atomic_or",
     "atomic_xchg",
     "atomic_xor",
+    "bernoulli",
     "constexpr",
     "dot",
+    "exponential",
+    "fold_in",
     "full",
     "grid",
+    "gumbel",
     "load",
     "rand",
+    "rand4x",
+    "randint",
+    "randint4x",
+    "randn",
+    "random_bits",
     "register_block_size",
     "specialize",
+    "split_seed",
     "static_range",
     "store",
     "tile",
@@ -64,5 +87,6 @@ __all__ = [
     "tile_end",
     "tile_id",
     "tile_index",
+    "uniform",
     "zeros",
 ]

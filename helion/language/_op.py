@@ -94,6 +94,10 @@ class TypeCtx(Protocol):
         """A load from a host tensor, as if the author had written it."""
         ...
 
+    def number_tensor(self, value: Any) -> torch.Tensor:
+        """A number as a 0-d device tensor."""
+        ...
+
     def warn(self, warning: exc.BaseWarning) -> None:
         """Report a warning, unless the author's settings silence its class."""
         ...
@@ -134,14 +138,64 @@ class LowerCtx(Protocol):
         """A value in its full shape."""
         ...
 
+    def shared(self, value: Any, wish: str) -> Any:
+        """An offset or mask of several dimensions under one name, wherever it is used."""
+        ...
+
     def axis_index(
         self, tile: TileAxis | None, size: Any, dim: int, rank: int, origin: Any, wide: bool
     ) -> Any:
         """The global index along one axis of `rank`; `wide` for 64 bits."""
         ...
 
-    def fits_int32(self, axes: Sequence[Any]) -> bool:
-        """Whether offsets over these axes are known to fit in 32 bits."""
+    def axis_begin(self, tile: TileAxis) -> str:
+        """The name of a tile's first index."""
+        ...
+
+    def known_size(self, size: Any) -> int | None:
+        """The number of elements that a dimension has in this config, if known."""
+        ...
+
+    def size_text(self, size: Any) -> str:
+        """The length of a dimension in Triton: a power of two that covers it."""
+        ...
+
+    def place(self, value: Any, width: int, at: int, rank: int) -> Any:
+        """A block of `width` dimensions as dimensions `at` and on of `rank` ones."""
+        ...
+
+    def sub(self, left: Any, right: Any) -> Any:
+        """A difference."""
+        ...
+
+    def less(self, left: Any, right: Any) -> Any:
+        """`left < right`."""
+        ...
+
+    def value(
+        self, text: str, dtype: torch.dtype, shape: Sequence[Any], loose: bool = False
+    ) -> Any:
+        """Triton text as an expression; `loose` if it needs parentheses inside of another."""
+        ...
+
+    def assign(self, wishes: Sequence[str], text: str) -> list[str]:
+        """Give the results of a piece of Triton text names, and emit the assignment."""
+        ...
+
+    def set_results(self, node: Node, values: Sequence[Any]) -> None:
+        """The expressions of a node with several results; its lowering returns None."""
+        ...
+
+    def wide_number(self, value: Any) -> Any:
+        """An int expression modulo 2**64."""
+        ...
+
+    def is_host_number(self, value: Any) -> bool:
+        """Whether the host can compute a number at the launch."""
+        ...
+
+    def launch_number(self, wish: str, function: str, *args: Any) -> Any:
+        """A 64-bit number that a function of the launcher makes of numbers of the host."""
         ...
 
 

@@ -7,7 +7,12 @@ because torch has few operations on unsigned types.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _MASK = 0xFFFFFFFF
 _ROUND_A, _ROUND_B = 0xD2511F53, 0xCD9E8D57
@@ -23,13 +28,16 @@ def wrap64(value: int) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
-def philox4x32(seed: int | torch.Tensor, offset: torch.Tensor, rounds: int = 10) -> Words:
+def philox4x32(
+    seed: int | torch.Tensor, offset: torch.Tensor, rounds: int = 10, upper: int = 0
+) -> Words:
     """The four words for each offset.
 
     Args:
         seed: int, or integer tensor that broadcasts to `offset`; modulo 2**64.
         offset: integer tensor; modulo 2**64, so negative numbers wrap.
         rounds: Philox rounds; every stream of the language uses 10.
+        upper: the last word of the counter: not 0 where seeds are derived.
 
     Returns:
         Four int64 tensors shaped like `offset`, each value from 0 to 2**32 - 1.
@@ -41,7 +49,7 @@ def philox4x32(seed: int | torch.Tensor, offset: torch.Tensor, rounds: int = 10)
     key0, key1 = _split(seed)
     c0, c1 = _split(offset)
     c2 = torch.zeros_like(c0)
-    c3 = c2
+    c3 = torch.full_like(c0, upper)
     for _ in range(rounds):
         high_a, low_a = _multiply(c0, _ROUND_A)
         high_b, low_b = _multiply(c2, _ROUND_B)
@@ -55,6 +63,27 @@ def uniform(word: torch.Tensor) -> torch.Tensor:
     signed = torch.where(word >= 2**31, word - 2**32, word)
     folded = torch.where(signed < 0, -signed - 1, signed)
     return folded.to(torch.float32) * _SCALE
+
+
+def scaled(words: Sequence[torch.Tensor], factor: int) -> torch.Tensor:
+    """`floor(factor * w / 2**(32 * len(words)))` in int64, modulo 2**64.
+
+    Args:
+        words: w, most significant word first.
+        factor: from 1 to 2**64.
+    """
+    columns: list[Any] = [0] * (len(words) + 4)
+    for i, word in enumerate(reversed(words)):
+        for j in range(3):
+            high, low = _multiply(word, (factor >> (32 * j)) & _MASK)
+            columns[i + j] += low
+            columns[i + j + 1] += high
+    digits: list[Any] = []
+    carry: Any = 0
+    for column in columns:
+        digits.append((column + carry) & _MASK)
+        carry = (column + carry) >> 32
+    return digits[len(words)] | digits[len(words) + 1] << 32
 
 
 def _split(value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

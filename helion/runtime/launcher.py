@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import torch
 
 from helion import exc
+from helion._compat import is_interpreting
+
+_INTERPRETER = threading.Lock()
+from helion.language.random.bernoulli import threshold
+from helion.language.random.integers import checked_range
+
+__all__ = [
+    "checked_range",
+    "default_launcher",
+    "get_num_sm",
+    "seed64",
+    "set_triton_allocator",
+    "threshold",
+    "wrap64",
+]
 
 
 def default_launcher(
     kernel: Any, grid: tuple[int, ...], *args: Any, num_warps: int, num_stages: int, **options: Any
 ) -> None:
     """Launch a Triton kernel on the current stream; an empty grid launches nothing."""
-    if 0 not in grid:
-        kernel[grid](*args, num_warps=num_warps, num_stages=num_stages, **options)
+    if 0 in grid:
+        return
+    options = {"num_warps": num_warps, "num_stages": num_stages, **options}
+    if is_interpreting():
+        # It puts its own functions into `triton.language` while a kernel runs.
+        with _INTERPRETER:
+            kernel[grid](*args, **options)
+    else:
+        kernel[grid](*args, **options)
 
 
 def seed64(value: int) -> int:
