@@ -6,13 +6,16 @@ import ast
 import dataclasses
 import inspect
 import textwrap
+import threading
 from types import CodeType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from helion.exc import Span
 
 if TYPE_CHECKING:
     from types import FunctionType
+
+_PARSING = threading.Lock()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +56,15 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
     return [(target, value)]
 
 
+def parse_text(text: str, mode: str = "exec") -> Any:
+    """The syntax tree of a text, from any thread.
+
+    Python 3.11 counts the depth of a tree once for all threads, and then raises SystemError.
+    """
+    with _PARSING:
+        return ast.parse(text, mode=mode)
+
+
 def parse(function: FunctionType) -> FunctionSource:
     """Parse a `def` function or a lambda.
 
@@ -68,7 +80,7 @@ def parse(function: FunctionType) -> FunctionSource:
     if name == "<lambda>":
         tree = _lambda_definition(function, text)
         return FunctionSource(tree, filename, name, first - 1, 0)
-    (tree,) = ast.parse(dedented).body
+    (tree,) = parse_text(dedented).body
     assert isinstance(tree, ast.FunctionDef)
     return FunctionSource(tree, filename, name, first - 1, column)
 
@@ -108,7 +120,7 @@ def _lambdas(text: str) -> list[ast.Lambda]:
     while start >= 0:
         for end in range(len(text), start, -1):
             try:
-                tree = ast.parse("(" + text[start:end].strip() + ")", mode="eval")
+                tree = parse_text("(" + text[start:end].strip() + ")", "eval")
             except SyntaxError:
                 continue
             found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]

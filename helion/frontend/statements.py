@@ -9,6 +9,7 @@ from helion import exc
 from helion.frontend import arithmetic
 from helion.frontend.evaluate import Evaluator, Unwinding
 from helion.frontend.refused import not_supported
+from helion.frontend.source import parse_text
 from helion.ir.describe import type_name
 from helion.ir.tiles import TileAxis
 
@@ -145,7 +146,7 @@ class Runner(Evaluator):
 
 def _as_load(target: ast.expr) -> ast.expr:
     """The same expression, read instead of written."""
-    tree = ast.parse(ast.unparse(target), mode="eval").body
+    tree = parse_text(ast.unparse(target), "eval").body
     for part in ast.walk(tree):
         ast.copy_location(part, target)
     return ast.fix_missing_locations(tree)
