@@ -6,6 +6,7 @@ import sys
 
 import hypothesis
 import pytest
+from golden import Golden
 
 DEFAULT_GIB = 32
 
@@ -26,6 +27,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         _skip_without_memory(large.kwargs.get("gib", DEFAULT_GIB) if large else 0)
     if torch := sys.modules.get("torch"):
         torch.manual_seed(0)
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compares texts with those in the `.expected` file beside the test."""
+    return Golden(request.path.with_suffix(".expected"))
 
 
 def _skip_without_memory(gib: int) -> None:
