@@ -98,7 +98,11 @@ class Compilation:
         if self.options.static_shapes:
             sizes, strides = list(value.shape), list(value.stride())
         else:
-            sizes = [self.size(n, HostSize(text, d, "size")) for d, n in enumerate(value.shape)]
+            static = getattr(value, "_dynamo_static_indices", None) or ()  # `mark_static` sets it
+            sizes = [
+                n if d in static else self.size(n, HostSize(text, d, "size"))
+                for d, n in enumerate(value.shape)
+            ]
             strides = self._strides(value, text, sizes)
         with self.symbols.fake_mode:
             return torch.empty_strided(sizes, strides, dtype=value.dtype, device=value.device)

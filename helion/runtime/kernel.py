@@ -9,6 +9,8 @@ import threading
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from helion import exc
 from helion.frontend.declaration import check_declaration, check_names, parameter_span
 from helion.frontend.source import parse
@@ -22,8 +24,6 @@ from helion.runtime.specialization import Probe, make_probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
-
-    import torch
 
 _LOG = logging.getLogger(__name__)
 _REFUSED = {
@@ -65,6 +65,8 @@ class Kernel:
         self.configs = [c if isinstance(c, Config) else Config(**c) for c in configs]
         self._key = key
         self._bound: dict[Hashable, BoundKernel] = {}
+        # Made when it is needed: `torch._dynamo` takes a second to import.
+        self._opaque: Callable[..., Any] | None = None
         self.lock = threading.RLock()
         self._parameters = list(self.signature.parameters.values())
         self._arity = len(self._parameters)
@@ -94,6 +96,10 @@ class Kernel:
 
         No autograd history is recorded: wrap the kernel in a `torch.autograd.Function`.
         """
+        if torch.compiler.is_dynamo_compiling():
+            if self._opaque is None:
+                self._opaque = torch.compiler.disable(self.__call__)
+            return self._opaque(*args, **kwargs)  # a break of the graph
         if kwargs or len(args) != self._arity:
             args = self.normalize_args(*args, **kwargs)
         if self._state is not self.settings.state:
@@ -110,9 +116,6 @@ class Kernel:
         elif bound.constants:
             bound = bound.for_args(args)
         return without_history(bound.run, args)
-
-    # A call from code under `torch.compile` is a break of its graph.
-    __call__._torchdynamo_disable = True  # pyright: ignore[reportFunctionMemberAccess]
 
     def normalize_args(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """All arguments by position, defaults filled in.

@@ -94,7 +94,7 @@ def caller_text(name: str, arguments: Sequence[str]) -> str:
     """The end of a script: `call()`, which runs a function on arguments made anew."""
     lines = "".join(f"        {text},\n" for text in arguments)
     call = f"def call():\n    return {name}(\n{lines}    )\n"
-    return f'{_MAKE_TENSOR}\n\n{call}\n\nif __name__ == "__main__":\n    print(call())\n'
+    return f'\n{_MAKE_TENSOR}\n\n{call}\n\nif __name__ == "__main__":\n    print(call())\n'
 
 
 def script_text(kernel: Kernel, decorator: str, arguments: Sequence[str]) -> str:

@@ -43,7 +43,7 @@ def dynamic_tensor(value: torch.Tensor) -> Hashable:
         value.dtype,
         value.dim(),
         value.is_contiguous(),
-        spanned(value) > _INT32_MAX,
+        is_wide(value),
         value.device.type,
         tuple((d, value.size(d), value.stride(d)) for d in sorted(marks)),
     )
@@ -52,6 +52,11 @@ def dynamic_tensor(value: torch.Tensor) -> Hashable:
 def static_dims(value: torch.Tensor) -> frozenset[int]:
     """The dimensions that `torch._dynamo.mark_static` named."""
     return frozenset(getattr(value, "_dynamo_static_indices", None) or ())
+
+
+def is_wide(value: torch.Tensor) -> bool:
+    """Whether 32 bits are too few for the offset of an element, or for its linear index."""
+    return max(value.numel(), spanned(value)) > _INT32_MAX
 
 
 def spanned(value: torch.Tensor) -> int:
@@ -169,20 +174,17 @@ def make_probe(
             return None
     if key is not None:
         parts.append(f"key({', '.join(names)})")
-    return Probe(names, parts, {"key": key, "wide": _is_wide, "dynamic": dynamic_tensor})
+    return Probe(names, parts, {"key": key, "wide": is_wide, "dynamic": dynamic_tensor})
 
 
 _STATIC_PROBE = "{0}.dtype, {0}.shape, {0}.stride(), {0}.device"
+# Whether it is contiguous, and whether it is wide, are one part: 0 and 1, or False and True, would
+# be equal keys.
 _DYNAMIC_PROBE = (
     "{0}.dtype, {0}.dim(), {0}.device, "
-    f"{{0}}.numel() > {_INT32_MAX} if {{0}}.is_contiguous() else wide({{0}}), "
+    f"{{0}}.numel() > {_INT32_MAX} if {{0}}.is_contiguous() else 2 + wide({{0}}), "
     "None if getattr({0}, '_dynamo_static_indices', None) is None else dynamic({0})"
 )
-
-
-def _is_wide(value: torch.Tensor) -> int:
-    """2 or 3, apart from what a contiguous tensor gives: does it span more than 32 bits."""
-    return 2 + (spanned(value) > _INT32_MAX)
 
 
 # -- tensors of a call ---------------------------------------------------------------------------

@@ -59,10 +59,12 @@ def without_helion(text: str) -> str:
         assert node.end_col_offset is not None
         lines[node.lineno - 1] = line[: node.col_offset] + name + line[node.end_col_offset :]
     gone = {node.lineno - 1 for node in imports}
-    first = min(gone, default=0)
-    kept = [line for i, line in enumerate(lines) if i not in gone]
-    source = "\n".join(embedded.lines())
-    return "\n".join([*kept[:first], source, *kept[first:]]) + "\n"
+    # The functions stand where the module's own code begins.
+    first = next(n for n in tree.body if isinstance(n, ast.FunctionDef))
+    begin = min(d.lineno for d in [first, *first.decorator_list]) - 1
+    head = [line for i, line in enumerate(lines[:begin]) if i not in gone]
+    source = "\n".join(line for line in embedded.lines() if line not in head)
+    return "\n".join(["\n".join(head).rstrip(), source, *lines[begin:]]) + "\n"
 
 
 def _is_ours(node: ast.Import | ast.ImportFrom) -> bool:
@@ -80,12 +82,19 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Any]]:
             yield alias.asname or full, importlib.import_module(full)
         else:
             module = importlib.import_module(node.module or "")
+            if not hasattr(module, alias.name):  # a submodule that nothing has imported yet
+                importlib.import_module(f"{node.module}.{alias.name}")
             yield alias.asname or alias.name, getattr(module, alias.name)
 
 
 def _uses(tree: ast.Module, objects: dict[str, Any]) -> Iterator[tuple[ast.expr, list[str]]]:
     """Every read of an imported name, with the attributes that are read of it: `a.b.c`."""
     inner: set[ast.AST] = set()
+    for node in ast.walk(tree):  # annotations are never evaluated
+        if isinstance(node, (ast.arg, ast.AnnAssign)) and node.annotation is not None:
+            inner.update(ast.walk(node.annotation))
+        elif isinstance(node, ast.FunctionDef) and node.returns is not None:
+            inner.update(ast.walk(node.returns))
     for node in ast.walk(tree):
         if node in inner or not isinstance(node, (ast.Attribute, ast.Name)):
             continue
@@ -131,7 +140,8 @@ class _Embedded:
             value = function.__globals__.get(node.id)
             inner = _function_of(value)
             if isinstance(value, ModuleType):
-                self._imports.add(f"import {value.__name__} as {node.id}")
+                own = value.__name__ == node.id
+                self._imports.add(f"import {value.__name__}" + ("" if own else f" as {node.id}"))
             elif inner is not None and inner.__module__.startswith("helion"):
                 self.name_of(value)
             elif value is Any:
@@ -142,6 +152,7 @@ class _Embedded:
         yield from sorted(self._imports)
         for name, source in self._sources.items():
             yield f"\n\n{source.rstrip()}\n\n\n_helion_{name} = {name}"
+        yield "\n"
 
 
 def _function_of(value: Any) -> FunctionType | None:
