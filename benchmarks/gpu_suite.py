@@ -4,8 +4,8 @@
 
 Runs from a checkout, installed or not, on any CUDA machine with torch, triton and pytest. A part
 that fails or runs out of time is reported and the others still run; the exit code is then 1. The
-folder gets the output of each part (`PART.log`) and `suite.json`: the machine, the versions, how
-each part went, and what each benchmark measured.
+folder gets the output of each part (`PART.log`), pictures of some (`PART.png`, with matplotlib),
+and `suite.json`: the machine, the versions, how each part went, and what each benchmark measured.
 """
 
 from __future__ import annotations
@@ -24,8 +24,15 @@ from pathlib import Path
 from typing import TextIO
 
 ROOT = Path(__file__).resolve().parent.parent
-# Scripts beside this one; each takes `--json FILE`.
-BENCHMARKS = ("dropout_bandwidth", "launch", "compile_time")
+# Scripts beside this one, with their arguments; each takes `--json FILE`.
+BENCHMARKS = {
+    "run": ("--kernel", "low_mem_dropout", "--metrics", "accuracy,speedup"),
+    "dropout_bandwidth": (),
+    "launch": (),
+    "compile_time": (),
+}
+# Those that take `--plot FILE`.
+PICTURES = ("run", "dropout_bandwidth")
 # What a part leaves of the time for each part after it.
 RESERVE_S = 45.0
 TAIL_LINES = 30
@@ -44,11 +51,12 @@ print(json.dumps(facts))
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A command of the suite; `measures` says that it takes `--json FILE`."""
+    """A command; if it `measures`, it takes `--json FILE`; if it `draws`, `--plot FILE`."""
 
     name: str
     command: tuple[str, ...]
     measures: bool = False
+    draws: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +71,7 @@ class Outcome:
 
 
 def all_parts(workers: int) -> list[Part]:
-    """The tests first, since a wrong kernel needs no timing; then the benchmarks in the tree."""
+    """The tests first, since a wrong kernel needs no timing; then the benchmarks."""
     pytest = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=10")
     # Large tests run alone: several at once would not fit on the GPU.
     spread = ("-n", str(workers)) if workers > 1 and importlib.util.find_spec("xdist") else ()
@@ -71,11 +79,14 @@ def all_parts(workers: int) -> list[Part]:
         Part("tests", (*pytest, *spread, "-m", "not large")),
         Part("large", (*pytest, "-m", "large", "--large")),
     ]
-    scripts = [(name, ROOT / "benchmarks" / f"{name}.py") for name in BENCHMARKS]
     measured = [
-        Part(name, (sys.executable, str(script)), measures=True)
-        for name, script in scripts
-        if script.exists()
+        Part(
+            name,
+            (sys.executable, str(ROOT / "benchmarks" / f"{name}.py"), *arguments),
+            measures=True,
+            draws=name in PICTURES,
+        )
+        for name, arguments in BENCHMARKS.items()
     ]
     return tests + measured
 
@@ -90,7 +101,8 @@ def run_part(part: Part, out: Path, limit_s: float) -> Outcome:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder, "result.json")
-        asked = ("--json", str(result)) if part.measures else ()
+        asked = ["--json", str(result)] if part.measures else []
+        asked += ["--plot", str(out / f"{part.name}.png")] if part.draws else []
         with log.open("w", encoding="utf-8") as output:
             status = _run((*part.command, *asked), output, env, limit_s)
         seconds = time.monotonic() - began
@@ -134,7 +146,7 @@ def _run(command: tuple[str, ...], output: TextIO, env: dict[str, str], limit_s:
 
 
 def run_suite(parts: list[Part], out: Path, budget_s: float) -> list[Outcome]:
-    """Run all parts within `budget_s` seconds, telling how each went and why one failed."""
+    """Run all parts within `budget_s` seconds, telling how each went, and what was measured."""
     ends = time.monotonic() + budget_s
     outcomes: list[Outcome] = []
     for number, part in enumerate(parts, 1):
@@ -143,7 +155,8 @@ def run_suite(parts: list[Part], out: Path, budget_s: float) -> list[Outcome]:
         outcomes.append(outcome)
         took = f"{outcome.status}, {outcome.seconds:.0f} s"
         print(f"[{number}/{len(parts)}] {part.name}: {took}", flush=True)
-        if outcome.status in ("failed", "timeout"):
+        failed = outcome.status in ("failed", "timeout")
+        if failed or part.measures:
             for line in read_lines(out / f"{part.name}.log")[-TAIL_LINES:]:
                 print(f"    {line}", flush=True)
     return outcomes
