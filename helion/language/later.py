@@ -12,7 +12,6 @@ LATER = (
     "StackTensor",
     "associative_scan",
     "barrier",
-    "bernoulli",
     "cumprod",
     "cumsum",
     "dot_scaled",
@@ -22,8 +21,6 @@ LATER = (
     "jagged_tile",
     "load_bfloat16_x16_to_float16",
     "load_float4_e2m1fn_x16_to_float16",
-    "rand4x",
-    "randint",
     "stacktensor_like",
     "triton_kernel",
 )
