@@ -300,8 +300,7 @@ def test_our_own_classes_and_errors_of_arguments_offer_help():
     lacking = {cls.__name__ for cls in concrete() if not cls.help}
     outside = {cls.__name__ for cls in concrete() if cls.__module__.endswith(".outside")}
     # Their title is the caller's text, which says what to do itself.
-    free_text = {"AutotuneError", "ErrorCompilingKernel", "InvalidAPIUsage", "InvalidConfig"}
-    assert lacking == outside | free_text | {"TypeInferenceError"}
+    assert lacking == outside | {"AutotuneError", "ErrorCompilingKernel", "InvalidConfig"}
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,9 @@ class Base(RuntimeError):
         detail = self.fields.get("detail", "")
         if detail and not any("detail" in _names(text) for text in self._templates()):
             footers.append(("note", detail))
-        if self.help:
-            footers.append(("help", self._fill(self.help)))
+        advice = self._fill(self.help)
+        if advice:
+            footers.append(("help", advice))
         return render(
             Diagnostic(
                 header=f"{tag}: {self._fill(self.title)}",

@@ -148,6 +148,8 @@ class TypeInferenceError(BaseError):
 
     code = "type-inference-error"
     title = "{detail}"
+    help = "{advice}"
+    defaults: ClassVar[Mapping[str, str]] = {"advice": ""}
 
 
 class TracedArgNotSupported(BaseError):

@@ -33,6 +33,8 @@ class InvalidAPIUsage(BaseError):
 
     code = "invalid-api-usage"
     title = "{detail}"
+    help = "{advice}"
+    defaults: ClassVar[Mapping[str, str]] = {"advice": ""}
 
 
 class InvalidAtomicSemantics(InternalError, ValueError):

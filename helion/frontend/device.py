@@ -20,7 +20,7 @@ from helion.frontend.statements import ReturnValue, Runner
 from helion.ir.describe import type_name
 from helion.ir.symbols import SYMBOLIC, is_number, kind_of, known_int
 from helion.ir.tiles import HostTensor, TileAxis, TileItem
-from helion.language import memory, subscript, tiles
+from helion.language import indexing, memory, tiles
 from helion.language._op import Op
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class DeviceEvaluator(Runner):
         for position, item in enumerate(index):
             if not (item is None or item is Ellipsis or _is_whole(item)):
                 raise exc.DeviceValueIndexing(context.item_span(position), got=type_name(item))
-        index = subscript.expand_ellipsis(index, value.dim(), self.source.span(node))
+        index = indexing.expand_ellipsis(index, value.dim(), self.source.span(node))
         for dim, item in enumerate(index):
             if item is None:
                 value = self._call_torch(torch.unsqueeze, (value, dim), {}, node)
@@ -237,11 +237,7 @@ class DeviceEvaluator(Runner):
 
     def call_op(self, op: Op, args: tuple[Any, ...], kwargs: Any, node: ast.AST) -> Any:
         """Apply an operation's type rule; a wrong call is the author's error, not ours."""
-        try:
-            bound = op.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise op.misuse(self.source.span(node), str(error)) from error
-        bound.apply_defaults()
+        bound = op.bind(self.source.span(node), args, kwargs)
         if op.type_rule_fn is None:
             raise exc.LoopFunctionNotInFor(self.source.span(node), api=f"hl.{op.name}")
         return op.type_rule_fn(self.context(node, op), *bound.args, **bound.kwargs)
@@ -355,7 +351,9 @@ def _bind_arguments(
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
-        raise exc.TypeInferenceError(span, detail=f"{function.__name__}: {error}") from error
+        detail = f"`{function.__name__}`: {error}"
+        advice = f"it is defined as `def {function.__name__}{inspect.signature(function)}`"
+        raise exc.TypeInferenceError(span, detail=detail, advice=advice) from error
     bound.apply_defaults()
     return dict(bound.arguments)
 

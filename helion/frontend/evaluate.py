@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
 import operator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from helion import exc
+from helion import exc, language
 from helion.frontend import arithmetic
 from helion.frontend.refused import not_supported
 from helion.ir.symbols import SYMBOLIC
@@ -160,10 +162,21 @@ class Evaluator:
 
     def attribute_of(self, value: Any, node: ast.Attribute) -> Any:
         """An attribute of a plain Python object."""
-        if not hasattr(value, node.attr):
-            detail = f"`{ast.unparse(node.value)}` has no attribute `{node.attr}`"
-            raise exc.TypeInferenceError(self.source.span(node), detail=detail)
+        # The submodules of `hl` are none of the author's business.
+        hidden = value is language and node.attr not in (*language.__all__, *language.LATER)
+        if hidden or not hasattr(value, node.attr):
+            raise self._no_attribute(value, node)
         return getattr(value, node.attr)
+
+    def _no_attribute(self, value: Any, node: ast.Attribute) -> exc.TypeInferenceError:
+        text = ast.unparse(node.value)
+        public = getattr(value, "__all__", None) or dir(value)
+        near = difflib.get_close_matches(node.attr, public if isinstance(value, ModuleType) else ())
+        return exc.TypeInferenceError(
+            self.source.span(node),
+            detail=f"`{text}` has no attribute `{node.attr}`",
+            advice=f"did you mean `{text}.{near[0]}`?" if near else "",
+        )
 
     def eval_JoinedStr(self, node: ast.JoinedStr) -> str:
         """An f-string of known values."""

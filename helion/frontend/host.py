@@ -166,11 +166,7 @@ class HostRunner(Runner):
             raise exc.LoopFunctionNotInFor(self.source.span(node), api=f"hl.{op.name}")
         if op.host_rule_fn is None:
             raise exc.DeviceAPIOnHost(self.source.span(node), api=f"hl.{op.name}")
-        try:
-            bound = op.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise op.misuse(self.source.span(node), str(error)) from error
-        bound.apply_defaults()
+        bound = op.bind(self.source.span(node), args, kwargs)
         context = CallContext(self.compilation, self.source, node, op)
         value = op.host_rule_fn(context, *bound.args, **bound.kwargs)
         assert isinstance(node, ast.Call)

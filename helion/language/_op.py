@@ -19,7 +19,7 @@ import torch.overrides
 from helion import exc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from helion.exc import Span
     from helion.ir.graph import Node
@@ -96,6 +96,10 @@ class TypeCtx(Protocol):
 
     def number_tensor(self, value: Any) -> torch.Tensor:
         """A number as a 0-d device tensor."""
+        ...
+
+    def torch(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a torch function, as if the author had."""
         ...
 
     def warn(self, warning: exc.BaseWarning) -> None:
@@ -224,6 +228,23 @@ class Op:
         self.host_rule_fn = fn
         return fn
 
+    def bind(
+        self, span: Span | None, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> inspect.BoundArguments:
+        """The arguments of a call, with defaults.
+
+        Raises:
+            InvalidAPIUsage: they do not fit the signature.
+        """
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            advice = f"it is called as `hl.{self.name}{_without_types(self.signature)}`"
+            detail = f"`hl.{self.name}`: {error}"
+            raise exc.InvalidAPIUsage(span, detail=detail, advice=advice) from error
+        bound.apply_defaults()
+        return bound
+
     def misuse(self, span: Span | None, detail: str) -> exc.BaseError:
         """The error for arguments that do not fit the signature."""
         return exc.InvalidAPIUsage(span, detail=f"`hl.{self.name}`: {detail}")
@@ -251,15 +272,16 @@ class Op:
         """Run the eager reference under a mode."""
         if self.reference_fn is None:
             raise exc.UnsupportedOperation(api=f"hl.{self.name}", detail="not in eager mode")
-        try:
-            bound = self.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise self.misuse(None, str(error)) from error
-        bound.apply_defaults()
+        bound = self.bind(None, args, kwargs)
         return self.reference_fn(mode, *bound.args, **bound.kwargs)
 
     def __repr__(self) -> str:
         return f"hl.{self.name}"
+
+
+def _without_types(signature: inspect.Signature) -> inspect.Signature:
+    plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return inspect.Signature(plain)
 
 
 def _modes() -> bool:

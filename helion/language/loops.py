@@ -197,12 +197,7 @@ def _range_arguments(args: Sequence[Any]) -> tuple[Any, Any, Any]:
 
 def bind_call(ctx: TypeCtx, function: Op, args: Sequence[Any], kwargs: Any) -> tuple[Any, ...]:
     """The arguments of a call, with defaults."""
-    try:
-        bound = function.signature.bind(*args, **kwargs)
-    except TypeError as error:
-        raise function.misuse(ctx.span(), str(error)) from error
-    bound.apply_defaults()
-    return bound.args
+    return function.bind(ctx.span(), args, kwargs).args
 
 
 @op
