@@ -439,7 +439,7 @@ class Kernel:
 
     def shared(self, value: Expression, wish: str) -> Expression:
         """A name for an offset or mask of several dimensions, the same wherever it is used."""
-        if len(value.shape) < 2 or value.text.isidentifier():
+        if len(value.shape) < 2 or value.binds == ex.ATOM:
             return value
         name, block = self._shared.get(value.text, ("", None))
         if block is None or not self.body.is_inside(block):

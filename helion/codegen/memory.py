@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils._sympy.functions import Max
 
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression, infix
@@ -13,10 +14,12 @@ from helion.codegen.masks import mask_of
 from helion.ir.graph import Node, value_of
 from helion.ir.symbols import Number, expr_of, known_int
 from helion.ir.tiles import HostTensor, SliceItem, TileItem
-from helion.language.subscript import joint_tensors, result_shape
+from helion.language.indexing import joint_tensors, result_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import sympy
 
     from helion.codegen.kernel import Kernel
 
@@ -37,12 +40,11 @@ def access(kernel: Kernel, target: HostTensor, items: Sequence[Any], extra: Any)
     mask: Expression | None = None
     dim = 0
     for place, index, inside in _items(kernel, items, values, rank, target.fake):
-        stride = target.fake.stride(dim) if place else None
+        stride = _stride(target.fake, dim) if place else 0
         dim += 1 if place else 0
-        if stride is not None and index is not None and known_int(stride) != 0:
+        if index is not None and index.text != "0" and known_int(stride) != 0:
             term = index if known_int(stride) == 1 else _times(kernel, index, stride)
-            if term.text != "0":
-                offset = term if offset is None else infix("+", offset, term, ex.SUM, term.dtype)
+            offset = term if offset is None else infix("+", offset, term, ex.SUM, term.dtype)
         if inside is not None:
             mask = _both(mask, inside)
     if extra is not None:
@@ -50,6 +52,18 @@ def access(kernel: Kernel, target: HostTensor, items: Sequence[Any], extra: Any)
     base = Expression(kernel.tensor(target), torch.int64)
     pointer = base if offset is None else _pointer(base, kernel.shared(offset, "offset"))
     return Access(pointer, None if mask is None else kernel.shared(mask, "mask"))
+
+
+def _stride(tensor: torch.Tensor, dim: int) -> Any:
+    """The stride of a dimension. Torch's `max(1, n)` is n wherever there is an element."""
+    stride = tensor.stride(dim)
+    if known_int(stride) is not None:
+        return stride
+    expr = expr_of(stride).replace(
+        lambda e: isinstance(e, Max) and 1 in e.args,
+        lambda e: e.func(*(a for a in e.args if a != 1)),
+    )
+    return Number(expr, int)
 
 
 def _pointer(base: Expression, offset: Expression) -> Expression:
@@ -60,9 +74,18 @@ def _pointer(base: Expression, offset: Expression) -> Expression:
     return Expression(f"{base.text} + {inner}", torch.int64, offset.shape, ex.SUM)
 
 
+def _stride(tensor: torch.Tensor, dim: int) -> Any:
+    """A stride. Torch's `max(1, n)` keeps strides of empty tensors from being 0: none is read."""
+    stride = expr_of(tensor.stride(dim))
+    size: Any = stride.replace(_at_least_one, lambda e: next(a for a in e.args if a != 1))
+    return Number(size, int)
+
+
+def _at_least_one(expr: sympy.Basic) -> bool:
+    return type(expr).__name__ == "Max" and len(expr.args) == 2 and 1 in expr.args
+
+
 def _times(kernel: Kernel, index: Expression, stride: Any) -> Expression:
-    if known_int(index.text if index.text.isdigit() else None) == 0:
-        return index
     return infix("*", index, kernel.number(stride), ex.PRODUCT, index.dtype)
 
 
