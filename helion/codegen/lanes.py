@@ -17,6 +17,7 @@ from helion.ir.graph import Node, args_of, facts, value_of
 from helion.ir.symbols import BlockSymbol, Number, expr_of, known_int, same
 from helion.ir.tiles import SliceItem, TileAxis, TileItem
 from helion.language import atomics, creation, matmul, memory, tiles
+from helion.language.random.draws import Draw
 from helion.language.subscript import joint_tensors
 
 if TYPE_CHECKING:
@@ -209,9 +210,9 @@ class _Analysis:
         """An element of the result for each of the operands: their bounds together."""
         value = value_of(node)
         rank = value.dim() if isinstance(value, torch.Tensor) else None
-        axes = next((a for a in args_of(node) if _are_axes(a)), None)
-        if axes is not None:
-            return tuple(self._by_size(a.tile if a.tile is not None else a.size) for a in axes)
+        draw = next((a for a in args_of(node) if isinstance(a, Draw)), None)
+        if draw is not None and draw.offsets is None:
+            return tuple(self._by_size(a.size if a.tile is None else a.tile) for a in draw.axes)
         operands = [self.of(n) for n in node.all_input_nodes]
         operands = [o for o in operands if o and (rank is None or len(o) == rank)]
         return _joined(operands) if operands else self.by_sizes(getattr(value, "shape", ()))
@@ -359,10 +360,6 @@ def _mentions(bound: Bound, axes: Sequence[TileAxis]) -> bool:
     if isinstance(bound, InParts):
         return any(_mentions(b, axes) for part in bound.parts for b in part)
     return isinstance(bound, InTile) and bound.axis in axes
-
-
-def _are_axes(arg: Any) -> bool:
-    return isinstance(arg, tuple) and bool(arg) and all(hasattr(a, "tile") for a in arg)
 
 
 _RULES: dict[Any, Callable[[_Analysis, Node], Lanes]] = {
