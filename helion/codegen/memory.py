@@ -19,8 +19,6 @@ from helion.language.indexing import joint_tensors, result_shape
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import sympy
-
     from helion.codegen.kernel import Kernel
 
 
@@ -72,17 +70,6 @@ def _pointer(base: Expression, offset: Expression) -> Expression:
     if offset.binds >= ex.ATOM or offset.binds == ex.PRODUCT:
         inner = offset.text
     return Expression(f"{base.text} + {inner}", torch.int64, offset.shape, ex.SUM)
-
-
-def _stride(tensor: torch.Tensor, dim: int) -> Any:
-    """A stride. Torch's `max(1, n)` keeps strides of empty tensors from being 0: none is read."""
-    stride = expr_of(tensor.stride(dim))
-    size: Any = stride.replace(_at_least_one, lambda e: next(a for a in e.args if a != 1))
-    return Number(size, int)
-
-
-def _at_least_one(expr: sympy.Basic) -> bool:
-    return type(expr).__name__ == "Max" and len(expr.args) == 2 and 1 in expr.args
 
 
 def _times(kernel: Kernel, index: Expression, stride: Any) -> Expression:
