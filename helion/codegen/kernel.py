@@ -113,6 +113,7 @@ class Kernel:
         self._shared: dict[str, tuple[str, Block]] = {}
         self._lanes = lanes_in(program)
         self._printer = ScalarPrinter(self._symbol, on_device=True)
+        self._wide_printer = ScalarPrinter(self._wide_symbol, on_device=True)
 
     @functools.cached_property
     def float_dtype(self) -> torch.dtype:
@@ -193,8 +194,10 @@ class Kernel:
         host = self.host_numbers.get((expr, kind))
         if host is not None:
             return Expression(self._number(host, kind), dtype)
-        text = self._printer.doprint(expr)
-        atomic = isinstance(expr, sympy.Symbol) or text.startswith("tl.")
+        compound = not isinstance(expr, sympy.Symbol)
+        wide = kind is int and self.wide_index and compound
+        text = (self._wide_printer if wide else self._printer).doprint(expr)
+        atomic = not compound or (text.startswith("tl.") and not wide)
         return Expression(text, dtype, (), ex.ATOM if atomic else ex.COMPARE)
 
     def wide_number(self, value: Any) -> Expression:
@@ -223,6 +226,12 @@ class Kernel:
         """The parameter that carries a number of the host."""
         double = kind is float and self.float_dtype is torch.float64
         return self.parameter(host, host, double=double)
+
+    def _wide_symbol(self, symbol: sympy.Symbol) -> str:
+        """A number of the host, widened: Triton passes each in 32 bits if its own value fits."""
+        text = self._symbol(symbol)
+        of_host = isinstance(self.program.symbols.origins[symbol], (HostNumber, HostSize))
+        return f"tl.cast({text}, tl.int64)" if of_host else text
 
     def _symbol(self, symbol: sympy.Symbol) -> str:
         origin = self.program.symbols.origins[symbol]
