@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ import torch
 from helion import exc
 from helion.exc import Related
 from helion.frontend.types import TypePrinter
+from helion.ir.describe import type_name
 from helion.ir.symbols import Number, known_int, same
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from helion.exc import Span
     from helion.frontend.compilation import Compilation
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
 _SPLITS = frozenset({"chunk", "split", "split_with_sizes", "tensor_split", "unbind"})
 _DATA_DEPENDENT = frozenset(
     {"argwhere", "masked_select", "nonzero", "unique", "unique_consecutive"}
+)
+_REDUCTIONS = frozenset(
+    {"all", "amax", "amin", "any", "argmax", "argmin", "logsumexp", "max", "mean", "min", "norm"}
+    | {"prod", "std", "sum", "var"}
 )
 _MATRIX_PRODUCTS = frozenset({"addmm", "baddbmm", "bmm", "matmul", "mm"})
 
@@ -57,54 +63,95 @@ def refuse_by_name(function: Any, span: Span) -> None:
         raise exc.DataDependentOutputShapeNotSupported(span, api=f"`torch.{name}`")
 
 
-def torch_error(
-    error: Exception,
-    function: Any,
-    args: Sequence[Any],
-    node: ast.AST,
-    source: FunctionSource,
-    compilation: Compilation,
-) -> exc.BaseError:
-    """The error for a function of torch that raised `error`."""
-    span = source.span(node)
-    name = getattr(function, "__name__", "")
-    if type(error).__name__ == "GuardOnDataDependentSymNode":
-        return exc.ShapeSpecializingCall(span, api=_called(node))
-    operands = _tensors(function, args, node, source)
-    pair = _misfits(operands)
-    if name in _MATRIX_PRODUCTS and len(operands) > 1:
-        (a, _), (b, _) = operands[-2:]
-        detail = f"{compilation.show_sizes(a.shape)} and {compilation.show_sizes(b.shape)}"
-        fields = {"api": _called(node), "detail": f"{detail} do not fit together"}
-        return exc.InvalidDotShape(span, **fields, related=_shapes(operands[-2:], compilation))
-    if pair and ("broadcast" in str(error) or "size of tensor" in str(error)):
-        lhs, rhs = (compilation.show_sizes(tensor.shape) for tensor, _ in pair)
-        return exc.ShapeMismatch(span, lhs=lhs, rhs=rhs, related=_shapes(pair, compilation))
-    text = _in_authors_names(str(error), compilation)
-    return exc.TorchOpTracingError(span, detail=f"{type(error).__name__}: {text}")
+@dataclasses.dataclass(frozen=True)
+class TorchCall:
+    """A call of a torch function or method in device code.
 
+    Attributes:
+        function: what is called.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+        node: the call or operator in the author's source.
+        source: the function that it stands in.
+        compilation: names sizes as the author does.
+    """
 
-def _called(node: ast.AST) -> str:
-    return ast.unparse(node.func if isinstance(node, ast.Call) else node)
+    function: Any
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    node: ast.AST
+    source: FunctionSource
+    compilation: Compilation
+
+    def failed(self, error: Exception) -> exc.BaseError:
+        """The error for the author when torch raised one."""
+        span = self.source.span(self.node)
+        name = getattr(self.function, "__name__", "")
+        if type(error).__name__ == "GuardOnDataDependentSymNode":
+            return exc.ShapeSpecializingCall(span, api=self._called())
+        if name in _REDUCTIONS and isinstance(error, (IndexError, TypeError)):
+            return self._wrong_dimension(error, span)
+        operands = self._tensors()
+        if name in _MATRIX_PRODUCTS and len(operands) > 1:
+            (a, _), (b, _) = operands[-2:]
+            detail = f"{self._show(a)} and {self._show(b)} do not fit together"
+            related = self._shapes(operands[-2:])
+            return exc.InvalidDotShape(span, api=self._called(), detail=detail, related=related)
+        pair = _misfits(operands)
+        if pair and ("broadcast" in str(error) or "size of tensor" in str(error)):
+            lhs, rhs = (self._show(tensor) for tensor, _ in pair)
+            return exc.ShapeMismatch(span, lhs=lhs, rhs=rhs, related=self._shapes(pair))
+        text = self._in_authors_names(str(error))
+        return exc.TorchOpTracingError(span, detail=f"{type(error).__name__}: {text}")
+
+    def _wrong_dimension(self, error: Exception, span: Span) -> exc.BaseError:
+        """The error of a reduction: its dimension is no integer, or does not exist."""
+        receiver = getattr(self.function, "__self__", None)
+        values = [*([receiver] if isinstance(receiver, torch.Tensor) else []), *self.args]
+        dim = self.kwargs.get("dim", values[1] if len(values) > 1 else None)
+        if not all(isinstance(d, int) for d in (dim if isinstance(dim, (tuple, list)) else [dim])):
+            return exc.InvalidReductionDim(span, got=type_name(dim))
+        if isinstance(error, IndexError) and isinstance(values[0], torch.Tensor):
+            shape = self._show(values[0])
+            return exc.ReductionDimInvalidForShape(span, dim=dim, shape=shape)
+        return exc.TorchOpTracingError(span, original=error)
+
+    def _called(self) -> str:
+        return ast.unparse(self.node.func if isinstance(self.node, ast.Call) else self.node)
+
+    def _show(self, tensor: torch.Tensor) -> str:
+        return self.compilation.show_sizes(tensor.shape)
+
+    def _tensors(self) -> list[_Operand]:
+        """The tensors of the call, each with its place; a method's own tensor first."""
+        found: list[_Operand] = []
+        receiver = getattr(self.function, "__self__", None)
+        if isinstance(receiver, torch.Tensor) and isinstance(self.node, ast.Call):
+            assert isinstance(self.node.func, ast.Attribute)
+            found.append((receiver, self.source.span(self.node.func.value)))
+        parts = parts_of(self.node)
+        for i, arg in enumerate(self.args):
+            if isinstance(arg, torch.Tensor):
+                found.append((arg, self.source.span(parts[i]) if i < len(parts) else None))
+        return found
+
+    def _shapes(self, operands: Sequence[_Operand]) -> list[Related]:
+        return [
+            Related(span, f"shape {self._show(tensor)}")
+            for tensor, span in operands
+            if span is not None
+        ]
+
+    def _in_authors_names(self, text: str) -> str:
+        """A message of torch with the author's names for our symbols."""
+        symbols = self.compilation.symbols
+        for symbol in symbols.origins:
+            name = TypePrinter(symbols).number(Number(symbol, int))
+            text = re.sub(rf"\b{symbol}\b", name, text)
+        return text
 
 
 _Operand = tuple[torch.Tensor, "Span | None"]
-
-
-def _tensors(
-    function: Any, args: Sequence[Any], node: ast.AST, source: FunctionSource
-) -> list[_Operand]:
-    """The tensors of a call, each with its place; a method's own tensor first."""
-    found: list[_Operand] = []
-    receiver = getattr(function, "__self__", None)
-    if isinstance(receiver, torch.Tensor) and isinstance(node, ast.Call):
-        assert isinstance(node.func, ast.Attribute)
-        found.append((receiver, source.span(node.func.value)))
-    parts = parts_of(node)
-    for i, arg in enumerate(args):
-        if isinstance(arg, torch.Tensor):
-            found.append((arg, source.span(parts[i]) if i < len(parts) else None))
-    return found
 
 
 def _misfits(operands: Sequence[_Operand]) -> list[_Operand]:
@@ -115,19 +162,3 @@ def _misfits(operands: Sequence[_Operand]) -> list[_Operand]:
             if not all(same(a, b) or 1 in (known_int(a), known_int(b)) for a, b in sizes):
                 return [first, second]
     return []
-
-
-def _shapes(operands: Sequence[_Operand], compilation: Compilation) -> list[Related]:
-    return [
-        Related(span, f"shape {compilation.show_sizes(tensor.shape)}")
-        for tensor, span in operands
-        if span is not None
-    ]
-
-
-def _in_authors_names(text: str, compilation: Compilation) -> str:
-    """A message of torch with the author's names for our symbols."""
-    printer = TypePrinter(compilation.symbols)
-    for symbol in compilation.symbols.origins:
-        text = re.sub(rf"\b{symbol}\b", printer.number(Number(symbol, int)), text)
-    return text

@@ -64,6 +64,14 @@ class Runner(Evaluator):
         except Exception as error:
             raise exc.InternalError(self.source.span(node), original=error) from error
 
+    def exec_Global(self, node: ast.Global) -> None:
+        """A kernel changes no globals, and declares none to read them."""
+        raise exc.GlobalMutation(self.source.span(node), name=node.names[0])
+
+    def exec_Nonlocal(self, node: ast.Nonlocal) -> None:
+        """A function called in a kernel changes nothing that it captured."""
+        raise exc.ClosureMutation(self.source.span(node), name=node.names[0])
+
     def bind(self, name: str, value: Any, node: ast.AST) -> None:
         """Bind a variable."""
         raise AssertionError("each side binds names its own way")

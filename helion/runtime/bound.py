@@ -13,6 +13,7 @@ from helion import exc
 from helion._compat import is_interpreting
 from helion.codegen import module as codegen
 from helion.frontend.compilation import Options
+from helion.frontend.declaration import parameter_span
 from helion.frontend.program import analyze
 from helion.ir.symbols import HostNumber, HostSize
 from helion.language.constants import constexpr
@@ -69,8 +70,7 @@ class BoundKernel:
         self.settings = kernel.settings
         self.device = device
         self.key = key
-        tensors = [t for value in arguments.values() for t in specialization.tensors_in(value)]
-        self.index_dtype = self._index_dtype(tensors)
+        self.index_dtype = self._index_dtype(arguments)
         self._globals = kernel.fn.__globals__
         self.program: TypedProgram = analyze(
             kernel.source, self._globals, arguments, device, self._frontend_options()
@@ -103,17 +103,19 @@ class BoundKernel:
             self.device, self.settings, self.index_dtype, self.config_spec, self.program
         )
 
-    def _index_dtype(self, tensors: Sequence[torch.Tensor]) -> torch.dtype:
-        needed = any(map(specialization.is_wide, tensors))
+    def _index_dtype(self, arguments: Mapping[str, Any]) -> torch.dtype:
         chosen = self.settings.index_dtype
-        if chosen is None:
-            return torch.int64 if needed else torch.int32
-        if needed and chosen is torch.int32:
-            largest = max(max(t.numel(), specialization.spanned(t)) for t in tensors)
-            raise exc.InputTensorNumelExceedsIndexType(
-                index_dtype=chosen, name="a tensor", numel=largest
-            )
-        return chosen
+        for name, value in arguments.items():
+            wide = [t for t in specialization.tensors_in(value) if specialization.is_wide(t)]
+            if wide and chosen is None:
+                return torch.int64
+            if wide and chosen is torch.int32:
+                numel = max(wide[0].numel(), specialization.spanned(wide[0]))
+                span = parameter_span(self.kernel.source, name)
+                raise exc.InputTensorNumelExceedsIndexType(
+                    span, index_dtype=chosen, name=name, numel=numel
+                )
+        return chosen or torch.int32
 
     def _frontend_options(self) -> Options:
         ignored = self.settings.ignore_warnings
