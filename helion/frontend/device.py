@@ -81,6 +81,15 @@ class DeviceEvaluator(Runner):
             return self._call_torch(operator.attrgetter(node.attr), (value,), {}, node)
         return self.attribute_of(value, node)
 
+    def eval_Call(self, node: ast.Call) -> Any:
+        """`function(args)`; the host can say `x.numel()` in one number, as wide as it needs."""
+        value = super().eval_Call(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "numel":
+            tensor = self.types.get(node.func.value)
+            if isinstance(tensor, HostTensor) and tensor.fake.dim() > 1:
+                return self.read_host(value, f"{tensor.text}.numel()")
+        return value
+
     def eval_Subscript(self, node: ast.Subscript) -> Any:
         """A load, a view of a device value, or an item of a sequence."""
         value = self.evaluate(node.value)

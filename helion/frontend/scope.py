@@ -9,7 +9,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from helion import exc
 from helion.frontend.unknown import Unknown, UnknownNumber
-from helion.ir.symbols import SYMBOLIC, HostNumber, Symbols, expr_of, kind_of
+from helion.ir.symbols import SYMBOLIC, BlockSymbol, HostNumber, Symbols, expr_of, kind_of
 from helion.ir.tiles import HostTensor
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ class HostImports:
             detail = f"it is known only when the host part runs: `{value.reason}`"
             raise exc.CantReadOnDevice(what=f"`{text}`", detail=detail)
         if isinstance(value, SYMBOLIC):
-            self.numbers.setdefault((expr_of(value), kind_of(value)), text)
+            # Block sizes are constants of the kernel, not parameters.
+            if not all(isinstance(o, BlockSymbol) for o in self.symbols.origins_in(value)):
+                self.numbers.setdefault((expr_of(value), kind_of(value)), text)
             return value
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             fields: tuple[str, ...] = value._fields  # pyright: ignore[reportAttributeAccessIssue]

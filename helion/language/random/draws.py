@@ -69,10 +69,10 @@ class Draw(NamedTuple):
     units: Any = 1
 
     def ir_text(self, show: Callable[[Any], str]) -> str:
-        """`packed [axes] seed=s`, or `offsets=o seed=s`."""
+        """`packed [axes], seed=s`, or `offsets=o, seed=s`."""
         axes = f"[{', '.join(a.ir_text(show) for a in self.axes)}]"
         where = axes if self.offsets is None else f"offsets={show(self.offsets)}"
-        return f"{'packed ' if self.packed else ''}{where} seed={show(self.seed)}"
+        return f"{'packed ' if self.packed else ''}{where}, seed={show(self.seed)}"
 
 
 # -- types ---------------------------------------------------------------------------------------
