@@ -19,14 +19,23 @@ if TYPE_CHECKING:
 class HostWriter(ast.NodeTransformer):
     """Rewrites the author's host statements for the generated module.
 
+    The block sizes come first: `hl.register_block_size` in the author's statements is one of them.
+
     Attributes:
         modules: modules that the statements name, to be imported by the generated module.
         uses_source: whether they read other globals of the author's module.
     """
 
-    def __init__(self, program: TypedProgram, module: Mapping[str, Any], launch: list[str]) -> None:
+    def __init__(
+        self,
+        program: TypedProgram,
+        module: Mapping[str, Any],
+        constants: list[str],
+        launch: list[str],
+    ) -> None:
         self._program = program
         self._module = module
+        self._constants = constants
         self._launch = launch
         self._locals = _local_names(program.source.tree)
         self.modules: dict[str, str] = {}
@@ -34,7 +43,7 @@ class HostWriter(ast.NodeTransformer):
 
     def body(self) -> list[str]:
         """The statements of the host function, as lines."""
-        lines: list[str] = []
+        lines = list(self._constants)
         for i, statement in enumerate(self._program.source.tree.body):
             if statement in self._program.loops:
                 if statement is self._program.loops[0]:

@@ -7,6 +7,7 @@ import functools
 import linecache
 import math
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -155,18 +156,23 @@ class Kernel:
         return self.parameters[key].name
 
     def ordered_parameters(self, author: Sequence[str]) -> list[Parameter]:
-        """Tensors, numbers, constants; each in the author's order, then in order of first use.
+        """Tensors, numbers, constants; each in the author's order.
 
         Block sizes stand in the order of the config.
+
+        Args:
+            author: the variables of the host part, in order.
         """
         order = {name: i for i, name in enumerate(author)}
         used = list(self.parameters.values())
 
-        def rank(p: Parameter) -> tuple[int, int]:
+        def rank(p: Parameter) -> tuple[int, int, str]:
             if p.constexpr:
                 position = p.host.removeprefix("_BLOCK_SIZE_")
-                return (2, int(position) if position.isdigit() else len(used))
-            return (0 if p.is_tensor else 1, order.get(p.host, len(order)))
+                return (2, int(position) if position.isdigit() else len(used), "")
+            # `x.size(0)` and `x.size(1)` belong to `x`.
+            owner = re.split(r"\W", p.host, maxsplit=1)[0]
+            return (0 if p.is_tensor else 1, order.get(owner, len(order)), p.host)
 
         return sorted(used, key=rank)
 

@@ -11,7 +11,11 @@ from helion.codegen.host import HostWriter
 from helion.codegen.lower import lower_graph
 from helion.codegen.names import RESERVED, Names
 from helion.codegen.operations import LoweringContext
+from helion.codegen.rolling import roll, rollable_lengths
+from helion.frontend.statements import assigned_names
+from helion.ir.control import loop_axes
 from helion.ir.passes import everywhere, passes_for
+from helion.ir.symbols import expr_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
 
     from helion.codegen.kernel import Parameter
     from helion.frontend.program import TypedProgram
+
+_LONGEST_LINE = 96
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,10 +86,14 @@ def generate(
     kernel.origin_lines = options.origin_lines
     kernel.arguments = [a.arg for a in program.source.tree.args.args]
     kernel.config = config
+    kernel.loop_axes = loop_axes(program.device)
     grid = emit_grid(kernel, config, lower_graph)
-    parameters = kernel.ordered_parameters(kernel.arguments)
+    parameters = kernel.ordered_parameters(
+        [*kernel.arguments, *assigned_names(program.source.tree.body)]
+    )
     launch = _launch(kernel, parameters, name, grid, options)
-    host = HostWriter(program, module, launch)
+    constants = [f"_BLOCK_SIZE_{b.position} = {n}" for b, n in blocks.items()]
+    host = HostWriter(program, module, constants, launch)
     host_body = [f"    {line}" for line in host.body()]
     host_lines = [f"def {name}({host.signature()}):", *host_body]
     return GeneratedModule(
@@ -108,13 +118,16 @@ def _launch(
         reserved = options.reserved_sms
         more = f", reserved_sms={reserved}" if reserved else ""
         lines.append(f"_NUM_SM = helion.runtime.get_num_sm({tensor}.device{more})")
-    arguments = ", ".join(_host_value(kernel, p) for p in parameters)
+    arguments = [_host_value(kernel, p) for p in parameters]
     launch = [f"num_warps={config['num_warps']}", f"num_stages={config['num_stages']}"]
     if config.get("maxnreg") is not None:
         launch.append(f"maxnreg={config['maxnreg']}")
     sizes = f"({', '.join(grid)},)" if len(grid) == 1 else f"({', '.join(grid)})"
-    lines.append(f"_launcher(_helion_{name}, {sizes}, {arguments}, {', '.join(launch)})")
-    return lines
+    parts = [f"_helion_{name}", sizes, ", ".join(arguments), ", ".join(launch)]
+    line = f"_launcher({', '.join(parts)})"
+    if len(line) <= _LONGEST_LINE:
+        return [*lines, line]
+    return [*lines, "_launcher(", *(f"    {part}," for part in parts), ")"]
 
 
 def _host_value(kernel: LoweringContext, parameter: Parameter) -> str:
