@@ -6,7 +6,7 @@ from helion import _compat as _compat_module
 
 _compat_module.use_interpreter_without_accelerator()
 
-from helion import exc, language, runtime  # noqa: E402 - Triton is imported after the line above
+from helion import exc, language, random, runtime  # noqa: E402 - Triton after the line above
 from helion.runtime import Config, Kernel, OutputCodeOptions, RefMode, Settings, kernel  # noqa: E402
 from helion.runtime.logs import configure_logging  # noqa: E402
 
@@ -36,5 +36,6 @@ __all__ = [
     "kernel",
     "language",
     "next_power_of_2",
+    "random",
     "runtime",
 ]

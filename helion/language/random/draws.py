@@ -274,8 +274,18 @@ def fits_int32(axes: Sequence[Axis], lengths: Sequence[Any]) -> bool:
 
 
 def eager_seed(seed: Any) -> Any:
-    """The seed; a tensor of one element has no shape to broadcast."""
-    return seed.reshape([]) if isinstance(seed, torch.Tensor) and seed.numel() == 1 else seed
+    """The seed; a tensor of one element has no shape to broadcast.
+
+    Raises:
+        SeedNotInteger: it is no int, and no tensor of an integer dtype.
+    """
+    if isinstance(seed, torch.Tensor):
+        if seed.dtype not in INTEGERS:
+            raise exc.SeedNotInteger(got=type_name(seed))
+        return seed.reshape([]) if seed.numel() == 1 else seed
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise exc.SeedNotInteger(got=type_name(seed))
+    return seed
 
 
 def eager_offsets(

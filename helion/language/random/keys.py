@@ -21,7 +21,7 @@ from helion.language.random.draws import INTEGERS, broadcasts, check_seed
 if TYPE_CHECKING:
     from helion.language._eager import EagerMode
 
-_FOLD, _SPLIT = 1, 2
+FOLD, SPLIT = 1, 2
 
 
 @op
@@ -80,7 +80,7 @@ def _(ctx: TypeCtx, seed: Any, data: Any) -> torch.Tensor:
     data = _scalar_or_tensor(ctx, "hl.fold_in", "data", data)
     shapes = [list(v.shape) for v in (seed, data) if isinstance(v, torch.Tensor)]
     sizes = _broadcast(ctx, shapes) if shapes else []
-    return ctx.record(fold_in, (seed, data, _FOLD), ctx.fake(sizes, torch.int64))
+    return ctx.record(fold_in, (seed, data, FOLD), ctx.fake(sizes, torch.int64))
 
 
 def _broadcast(ctx: TypeCtx, shapes: list[list[Any]]) -> list[Any]:
@@ -124,7 +124,7 @@ def _(ctx: TypeCtx, seed: Any, n: Any) -> tuple[torch.Tensor, ...]:
     seed = _scalar_or_tensor(ctx, "hl.split_seed", "seed", seed)
     sizes = list(seed.shape) if isinstance(seed, torch.Tensor) else []
     return tuple(
-        ctx.record(fold_in, (seed, i, _SPLIT), ctx.fake(sizes, torch.int64)) for i in range(count)
+        ctx.record(fold_in, (seed, i, SPLIT), ctx.fake(sizes, torch.int64)) for i in range(count)
     )
 
 
@@ -139,9 +139,9 @@ def derived(seed: int | torch.Tensor, data: int | torch.Tensor, tag: int) -> tor
 
 @fold_in.reference
 def _(mode: EagerMode, seed: Any, data: Any) -> torch.Tensor:
-    return derived(seed, data, _FOLD).to(mode.device)
+    return derived(seed, data, FOLD).to(mode.device)
 
 
 @split_seed.reference
 def _(mode: EagerMode, seed: Any, n: int) -> tuple[torch.Tensor, ...]:
-    return tuple(derived(seed, i, _SPLIT).to(mode.device) for i in range(int(n)))
+    return tuple(derived(seed, i, SPLIT).to(mode.device) for i in range(int(n)))

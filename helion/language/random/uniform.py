@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -277,7 +278,7 @@ def uniform(
     """Uniform numbers in [low, high).
 
     `low + (high - low) * u`, with u as in `hl.rand` and one rounding (a fused multiply-add), then
-    rounded to `dtype`; what rounding brings to `high` becomes `low`.
+    rounded to `dtype`; what rounding brings to `high` becomes the number below it.
 
     Args:
         shape: as in `hl.rand`.
@@ -342,9 +343,13 @@ def _(ctx: LowerCtx, node: Node) -> Any:
     begin, end = real(ctx, low, work, len(sizes)), real(ctx, high, work, len(sizes))
     width = ctx.sub(end, begin)
     value = ctx.cast(ctx.call("tl.fma", [unit, width, begin], work), dtype)
-    (name,) = ctx.assign(["value"], value.text)
-    text = f"tl.where({name} < {end.text}, {name}, {begin.text})"
-    return ctx.cast(ctx.value(text, work, value.shape), dtype)
+    (v,) = ctx.assign(["value"], value.text)
+    name, integer = str(dtype).removeprefix("torch."), f"tl.int{dtype.itemsize * 8}"
+    # Bits count upwards away from zero; what rounds up to zero is -0.0.
+    (bits,) = ctx.assign(["bits"], f"{v}.to({integer}, bitcast=True)")
+    text = f"tl.where({v} > 0, {bits} - 1, {bits} + 1).to(tl.{name}, bitcast=True)"
+    (below,) = ctx.assign(["below"], text)
+    return ctx.value(f"tl.where({v} < {end.text}, {v}, {below})", dtype, value.shape)
 
 
 def real(ctx: LowerCtx, value: Any, dtype: torch.dtype, rank: int) -> Any:
@@ -375,4 +380,5 @@ def _(
     low, high = (torch.as_tensor(v, device=mode.device).to(unit.dtype) for v in (low, high))
     exact = low.double() + unit.double() * (high - low).double()
     value = exact.to(unit.dtype).to(dtype)
-    return torch.where(value.to(unit.dtype) < high, value, low.to(dtype))
+    below = torch.nextafter(value, torch.full_like(value, -math.inf))
+    return torch.where(value.to(unit.dtype) < high, value, below)
