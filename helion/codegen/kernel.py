@@ -244,6 +244,9 @@ class Kernel:
         if isinstance(origin, HostNumber):
             return self._number(origin.text, origin.kind)
         if isinstance(origin, HostSize):
+            known = self.host_numbers.get((symbol, int))
+            if known is not None:
+                return self.parameter(known, known)
             return self.parameter(origin.name, f"{origin.text}.{origin.what}({origin.dim})")
         if isinstance(origin, BlockSymbol):
             return self.block_name(origin.block)
@@ -272,7 +275,8 @@ class Kernel:
         if isinstance(origin, HostNumber):
             return origin.text
         if isinstance(origin, HostSize):
-            return f"{origin.text}.{origin.what}({origin.dim})"
+            known = self.host_numbers.get((symbol, int))
+            return known or f"{origin.text}.{origin.what}({origin.dim})"
         assert isinstance(origin, BlockSymbol), origin
         block = origin.block
         if block.position is not None:
