@@ -1,18 +1,13 @@
-"""Launching: what generated host functions call."""
+"""What generated host functions call."""
 
 from __future__ import annotations
-
-import threading
-from typing import Any
 
 import torch
 
 from helion import exc
-from helion._compat import is_interpreting
-
-_INTERPRETER = threading.Lock()
 from helion.language.random.bernoulli import threshold
 from helion.language.random.integers import checked_range
+from helion.runtime.launch import default_launcher
 
 __all__ = [
     "checked_range",
@@ -23,21 +18,6 @@ __all__ = [
     "threshold",
     "wrap64",
 ]
-
-
-def default_launcher(
-    kernel: Any, grid: tuple[int, ...], *args: Any, num_warps: int, num_stages: int, **options: Any
-) -> None:
-    """Launch a Triton kernel on the current stream; an empty grid launches nothing."""
-    if 0 in grid:
-        return
-    options = {"num_warps": num_warps, "num_stages": num_stages, **options}
-    if is_interpreting():
-        # It puts its own functions into `triton.language` while a kernel runs.
-        with _INTERPRETER:
-            kernel[grid](*args, **options)
-    else:
-        kernel[grid](*args, **options)
 
 
 def seed64(value: int) -> int:

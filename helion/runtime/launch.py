@@ -1,0 +1,200 @@
+"""Launching a compiled kernel at the cost of the driver call and one look-up.
+
+Triton's own dispatch (`JITFunction.run`) binds arguments, reads environment variables and walks the
+arguments in Python at every call: 10 microseconds and more. Here each Triton function gets a
+`Launcher`, which writes one Python function for the types of its arguments. That function computes
+what Triton specializes on (dtype and alignment of tensors; whether integers are 1, divisible by 16,
+or wider than 32 bits), finds the compiled kernel and starts it. A miss, and whatever is unfamiliar,
+goes through Triton's dispatch, which compiles.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from helion import exc
+from helion._compat import CudaLaunch, is_interpreting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Launcher", "default_launcher"]
+
+_INTERPRETER = threading.Lock()
+# A Triton function that is started in more ways than this forgets them, and finds them again.
+_MOST_STARTS = 4096
+_INT32, _INT64_MAX = (-(2**31), 2**31 - 1), 2**63 - 1
+
+
+def default_launcher(
+    kernel: Any, grid: tuple[int, ...], *args: Any, num_warps: int, num_stages: int, **options: Any
+) -> None:
+    """Launch a Triton kernel on the current stream; an empty grid launches nothing.
+
+    Args:
+        kernel: what `triton.jit` made.
+        grid: the number of programs along one to three axes.
+        args: its arguments, by position.
+        num_warps: the number of warps of a program.
+        num_stages: the depth of software pipelining.
+        options: further options of Triton's compiler.
+    """
+    try:
+        launch = kernel.helion_launch
+    except AttributeError:
+        launch = kernel.helion_launch = _launch_function(kernel)
+    launch(grid, args, num_warps, num_stages, options)
+
+
+def _launch_function(kernel: Any) -> Callable[..., None]:
+    cuda = None if is_interpreting() else CudaLaunch.of_this_process()
+    if cuda is not None and cuda.knows(kernel):
+        return Launcher(kernel, cuda).launch
+    return _Dispatch(kernel).launch
+
+
+@dataclasses.dataclass
+class _Dispatch:
+    """Launches as Triton does."""
+
+    kernel: Any
+
+    def launch(
+        self, grid: tuple[int, ...], args: Sequence[Any], warps: int, stages: int, options: Any
+    ) -> Any:
+        """Launch; returns the compiled kernel where Triton compiles."""
+        if 0 in grid:
+            return None
+        options = {"num_warps": warps, "num_stages": stages, **options}
+        if not is_interpreting():
+            return self.kernel[grid](*args, **options)
+        # The interpreter puts its own functions into `triton.language` while a kernel runs.
+        with _INTERPRETER:
+            return self.kernel[grid](*args, **options)
+
+
+class Launcher(_Dispatch):
+    """Launches one Triton function.
+
+    Attributes:
+        kernel: the function, from `triton.jit`.
+        cuda: starts compiled kernels.
+    """
+
+    def __init__(self, kernel: Any, cuda: CudaLaunch) -> None:
+        super().__init__(kernel)
+        self._dispatch = super().launch
+        self.cuda = cuda
+        # By the types of the arguments; None where there is no short key.
+        self._starts: dict[tuple[type, ...], Callable[..., None] | None] = {}
+        self._compiled: dict[Any, Callable[..., None]] = {}
+
+    def launch(
+        self, grid: tuple[int, ...], args: Sequence[Any], warps: int, stages: int, options: Any
+    ) -> None:
+        """Launch on the current stream of the device that the tensors are on."""
+        kinds = tuple(map(type, args))
+        try:
+            start = self._starts[kinds]
+        except KeyError:
+            start = self._starts[kinds] = self._write_start(kinds)
+        if start is None:
+            self._dispatch(grid, args, warps, stages, options)
+        else:
+            start(grid, args, warps, stages, options)
+
+    def _on_device(self, device: int, *call: Any) -> None:
+        """The same launch, with the tensors' device as the current one."""
+        with torch.cuda.device(device):
+            self.launch(*call)
+
+    def _slowly(self, grid: tuple[int, ...], args: Sequence[Any], *rest: Any) -> None:
+        """Launch through Triton, which refuses a tensor on the CPU but not one on another GPU."""
+        devices = {a.device: i for i, a in enumerate(args) if isinstance(a, torch.Tensor)}
+        if len(devices) > 1 and all(device.type == "cuda" for device in devices):
+            (expected, _), (got, i), *_ = devices.items()
+            name = self.kernel.arg_names[i]
+            raise exc.DeviceMismatch(name=name, got=got, expected=expected)
+        self._dispatch(grid, args, *rest)
+
+    def _first(self, key: Any, *call: Any) -> None:
+        """Launch through Triton, and remember the compiled kernel."""
+        compiled = self._dispatch(*call)
+        start = self.cuda.start_of(compiled)
+        if start is not None:
+            if len(self._compiled) >= _MOST_STARTS:
+                self._compiled.clear()
+            self._compiled[key] = start
+
+    def _write_start(self, kinds: Sequence[type]) -> Callable[..., None] | None:
+        """A function that launches with arguments of these types."""
+        parameters = self.kernel.params
+        if len(kinds) != len(parameters):
+            return None  # defaults, which Triton fills in
+        names = [f"a{i}" for i in range(len(kinds))]
+        tensors = [
+            n for n, kind in zip(names, kinds, strict=True) if issubclass(kind, torch.Tensor)
+        ]
+        parts: list[str] = []
+        for name, kind, parameter in zip(names, kinds, parameters, strict=True):
+            part = _key_part(name, kind, parameter)
+            if part is None:
+                return None
+            parts += part
+        if not tensors:
+            return None
+        values = ", ".join(f"{name}_pointer" if name in tensors else name for name in names)
+        others = "".join(f" or {name}.get_device() != device" for name in tensors[1:])
+        lines = [
+            "def start(grid, args, warps, stages, options):",
+            f"    {', '.join(names)}, = args",
+            *(f"    {name}_pointer = {name}.data_ptr()" for name in tensors),
+            f"    device = {tensors[0]}.get_device()",
+            f"    if device < 0{others} or hooked() or pre_run_hooks:",
+            "        return slowly(grid, args, warps, stages, options)",
+            "    if device != current_device():",
+            "        return on_device(device, grid, args, warps, stages, options)",
+            "    options_key = tuple(options.items()) if options else None",
+            f"    key = (device, warps, stages, options_key, {', '.join(parts)},)",
+            "    run = get(key)",
+            "    if run is None or 0 in grid:",
+            "        return first(key, grid, args, warps, stages, options)",
+            "    x, y, z = grid if len(grid) == 3 else (*grid, 1, 1)[:3]",
+            f"    run(x, y, z, current_stream(device), ({values},))",
+        ]
+        scope: dict[str, Any] = {
+            "slowly": self._slowly,
+            "pre_run_hooks": self.kernel.pre_run_hooks,
+            "on_device": self._on_device,
+            "first": self._first,
+            "get": self._compiled.get,
+            "hooked": self.cuda.hooked,
+            "current_device": self.cuda.current_device,
+            "current_stream": self.cuda.current_stream,
+        }
+        exec("\n".join(lines), scope)
+        return scope["start"]
+
+
+def _key_part(name: str, kind: type, parameter: Any) -> list[str] | None:
+    """Expressions for what Triton specializes on in an argument; None for unfamiliar kinds."""
+    if parameter.is_constexpr:
+        known = kind in (int, bool, str, type(None), torch.dtype)
+        return [name] if known else [f"repr({name})"] if kind is float else None
+    if issubclass(kind, torch.Tensor):
+        return [f"{name}.dtype", f"{name}_pointer & 15 == 0"]
+    if kind is int:
+        (low, high), most = _INT32, _INT64_MAX
+        width = f"(2 if {low} <= {name} <= {high} else {name} > {most})"
+        special = [f"{name} == 1", f"{name} & 15 == 0"]
+        return [
+            *([] if parameter.do_not_specialize else special),
+            *([] if parameter.annotation_type else [width]),
+        ]
+    if kind is bool:
+        return [name]
+    return [] if kind in (float, type(None)) else None
