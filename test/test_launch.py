@@ -113,6 +113,7 @@ def driver(monkeypatch):
     driver = FakeDriver()
     monkeypatch.setattr(triton.runtime.driver, "_active", driver)
     monkeypatch.setattr(triton.compiler, "compile", driver.compile)
+    monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # Triton 3.9 warns where it is unset
     monkeypatch.setattr(
         CudaLauncher, "__call__", lambda self, *args: driver.launches.append("slow")
     )
