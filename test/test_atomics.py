@@ -6,7 +6,6 @@ import torch
 import helion
 import helion.language as hl
 from helion import exc
-from helion.runtime.reference import run_reference
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 INTEGERS = [torch.int32, torch.int64]
@@ -43,6 +42,10 @@ def compiled(function, block=4):
     return helion.kernel(function, config=helion.Config(block_sizes=[block]))
 
 
+def eager(function):
+    return helion.kernel(function, ref_mode=helion.RefMode.EAGER)
+
+
 def combine(target, value, old, name: str):
     for t in hl.tile(value.size(0)):
         old[t] = getattr(hl, f"atomic_{name}")(target, [t], value[t])
@@ -58,7 +61,7 @@ def test_combines_and_returns_the_old_value(name, dtype):
     assert torch.equal(target[:13], COMBINE[name](before[:13], value))
     assert torch.equal(target[13:], before[13:])
     again, old_again = before.clone(), torch.zeros_like(old)
-    run_reference(combine, (again, value, old_again, name), {})
+    eager(combine)(again, value, old_again, name)
     assert torch.equal(again, target)
     assert torch.equal(old_again, old)
 
@@ -80,7 +83,7 @@ def test_cas_swaps_where_the_old_value_is_expected(dtype):
     assert torch.equal(old, before[:13])
     assert torch.equal(target, want)
     again = before.clone()
-    run_reference(swap, (again, expected, value, torch.zeros_like(old)), {})
+    eager(swap)(again, expected, value, torch.zeros_like(old))
     assert torch.equal(again, want)
 
 
@@ -152,7 +155,7 @@ MATRIX = [(rows, True), (columns, False), (shifted, False), (transposed, False),
 
 def test_repeated_indices_count_each_time():
     bucket = torch.randint(0, 3, [101], dtype=torch.int32, device=DEVICE)
-    for run in (compiled(histogram, 16), lambda *args: run_reference(histogram, args, {})):
+    for run in (compiled(histogram, 16), eager(histogram)):
         counts = torch.zeros(4, dtype=torch.int32, device=DEVICE)
         run(counts, bucket)
         assert counts.tolist() == torch.bincount(bucket, minlength=4).tolist()
@@ -167,7 +170,7 @@ def test_subscripts_are_those_of_stores(kernel, gathers):
     args = (values, torch.arange(11, device=DEVICE) % 4) if gathers else (values,)
     want = target.clone()
     compiled(kernel)(target, *args)
-    run_reference(kernel, (want, *args), {})
+    eager(kernel)(want, *args)
     assert torch.equal(target, want)
     assert not torch.equal(target, torch.zeros_like(target))
 

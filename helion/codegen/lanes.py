@@ -16,9 +16,9 @@ from helion.ir.control import Region, for_loop, getitem, if_else
 from helion.ir.graph import Node, args_of, facts, value_of
 from helion.ir.symbols import BlockSymbol, Number, expr_of, known_int, same
 from helion.ir.tiles import SliceItem, TileAxis, TileItem
-from helion.language import atomics, creation, matmul, memory, tiles
+from helion.language import atomics, creation, matmul, memory, tiles, views
+from helion.language.indexing import joint_tensors
 from helion.language.random.draws import Draw
-from helion.language.subscript import joint_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -256,6 +256,28 @@ class _Analysis:
         given = self.of(acc) if isinstance(acc, Node) else ()
         return _join(lanes, given) if len(given) == len(lanes) else lanes
 
+    def stacked(self, node: Node) -> Lanes:
+        """A new dimension; in the others the bounds of every value."""
+        args = args_of(node)
+        values, dim = args if isinstance(args[0], (tuple, list)) else (args, -1)
+        lanes = _joined([self.of(v) for v in values])
+        at = dim % (len(lanes) + 1)
+        return (*lanes[:at], self._by_size(len(values)), *lanes[at:])
+
+    def concatenated(self, node: Node) -> Lanes:
+        """The values' own dimensions, and one that holds them all."""
+        values, dim = args_of(node)[0], args_of(node)[1] if len(args_of(node)) > 1 else 0
+        lanes = list(_joined([self.of(v) for v in values]))
+        at = dim % len(lanes)
+        length = value_of(values[0]).shape[at]
+        parts = [(len(values), self._by_size(len(values))), (length, lanes[at])]
+        lanes[at : at + 1] = self._regrouped(parts, [value_of(node).shape[at]])
+        return tuple(lanes)
+
+    def halved(self, node: Node) -> Lanes:
+        """All dimensions but the last."""
+        return self.of(args_of(node)[0])[:-1]
+
     def reshaped(self, node: Node) -> Lanes:
         """Dimensions that stay keep their bounds; several that become one keep them all."""
         source = args_of(node)[0]
@@ -365,15 +387,11 @@ def _mentions(bound: Bound, axes: Sequence[TileAxis]) -> bool:
 _RULES: dict[Any, Callable[[_Analysis, Node], Lanes]] = {
     prims.broadcast_in_dim.default: _Analysis.broadcast,
     prims.transpose.default: _Analysis.transposed,
-    **dict.fromkeys(
-        (
-            prims.reshape.default,
-            prims.collapse_view.default,
-            prims.split_dim.default,
-            prims.squeeze.default,
-        ),
-        _Analysis.reshaped,
-    ),
+    prims.reshape.default: _Analysis.reshaped,
+    aten.stack.default: _Analysis.stacked,
+    aten.cat.default: _Analysis.concatenated,
+    views.join: _Analysis.stacked,
+    views.split: _Analysis.halved,
     **dict.fromkeys(
         (
             prims.sum.default,

@@ -10,6 +10,7 @@ from helion import exc
 from helion.codegen import expression as ex
 from helion.codegen import matmul as matmul_codegen
 from helion.codegen import reductions
+from helion.codegen import views as views_codegen
 from helion.codegen.atomics import atomic
 from helion.codegen.control import lower_for, lower_if
 from helion.codegen.expression import Expression
@@ -17,12 +18,13 @@ from helion.codegen.memory import access, stored_value
 from helion.codegen.pointwise import POINTWISE
 from helion.ir.control import for_loop, getitem, if_else
 from helion.ir.graph import Node, args_of, facts, value_of
+from helion.ir.masking import keep_inside
 from helion.ir.symbols import is_number, known_int
-from helion.language import atomics, creation, matmul, memory, tiles
+from helion.language import atomics, creation, matmul, memory, tiles, views
 from helion.language._op import Op
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from helion.codegen.operations import LoweringContext
 
@@ -76,7 +78,7 @@ def _needs_name(node: Node, value: Expression) -> bool:
     if not node.users:
         return False
     uses = sum(_reads(user, node) for user in node.users)
-    in_region = any(u.target in (for_loop, if_else) for u in node.users)
+    in_region = any(_enters_region(u, node) for u in node.users)
     return (
         uses > 1 or in_region or facts(node).name is not None or len(value.text) > _LONGEST_INLINE
     )
@@ -87,6 +89,13 @@ def _reads(user: Node, node: Node) -> int:
     found: list[Node] = []
     torch.fx.map_arg(user.args, found.append)
     return found.count(node)
+
+
+def _enters_region(user: Node, node: Node) -> bool:
+    """Whether a value is used inside of a loop or branch; the start of a variable is not."""
+    if user.target is for_loop:
+        return node in args_of(user)[4]
+    return user.target is if_else
 
 
 def _lower(kernel: LoweringContext, node: Node) -> tuple[Expression, str] | None:
@@ -164,55 +173,6 @@ def _takes_literal(node: Node) -> bool:
     )
 
 
-def _broadcast_in_dim(kernel: LoweringContext, node: Node) -> Expression:
-    value = kernel.operand(args_of(node)[0])
-    sizes = args_of(node)[1]
-    dims: Sequence[int] = args_of(node)[2]
-    rank = len(sizes)
-    if not value.shape or rank == len(value.shape):
-        return value
-    text = ", ".join(":" if d in dims else "None" for d in range(rank))
-    shape = tuple(value.shape[dims.index(d)] if d in dims else 1 for d in range(rank))
-    return Expression(f"{value.within(ex.ATOM)}[{text}]", value.dtype, shape)
-
-
-def _transpose(kernel: LoweringContext, node: Node) -> Expression:
-    value = kernel.broadcast(kernel.operand(args_of(node)[0]), value_of(args_of(node)[0]).shape)
-    order = list(args_of(node)[1])
-    shape = tuple(value.shape[d] for d in order)
-    if order == [1, 0]:
-        return Expression(f"tl.trans({value.text})", value.dtype, shape)
-    return Expression(f"tl.permute({value.text}, {order})", value.dtype, shape)
-
-
-def _reshape(kernel: LoweringContext, node: Node) -> Expression:
-    source = value_of(args_of(node)[0])
-    value = kernel.operand(args_of(node)[0])
-    sizes = tuple(value_of(node).shape)
-    if not value.shape and all(known_int(s) == 1 for s in sizes):
-        return value
-    value = kernel.broadcast(value, source.shape)
-    if not _keeps_layout(source.shape, sizes):
-        raise exc.BackendUnsupported(
-            backend="triton", detail="a reshape of axes that are padded to powers of two"
-        )
-    shape = ", ".join(kernel.size_text(s) for s in sizes)
-    if not sizes:
-        # Triton has no blocks without dimensions: a sum over one element is that element.
-        return Expression(f"tl.sum(tl.reshape({value.text}, [1]), 0)", value.dtype)
-    return Expression(f"tl.reshape({value.text}, [{shape}])", value.dtype, sizes)
-
-
-def _keeps_layout(before: Sequence[Any], after: Sequence[Any]) -> bool:
-    """Whether padded dimensions stay dimensions of their own."""
-
-    def padded(sizes: Sequence[Any]) -> list[int]:
-        known = [known_int(s) for s in sizes]
-        return [k for k in known if k is not None and k & (k - 1)]
-
-    return padded(before) == padded(after)
-
-
 def _clone(kernel: LoweringContext, node: Node) -> Expression:
     return kernel.operand(args_of(node)[0])
 
@@ -280,12 +240,13 @@ _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
     prims.convert_element_type.default: _convert,
     prims.scalar_tensor.default: _scalar_tensor,
     aten.scalar_tensor.default: _scalar_tensor,
-    prims.broadcast_in_dim.default: _broadcast_in_dim,
-    prims.transpose.default: _transpose,
-    prims.reshape.default: _reshape,
-    prims.collapse_view.default: _reshape,
-    prims.split_dim.default: _reshape,
-    prims.squeeze.default: _reshape,
+    prims.broadcast_in_dim.default: views_codegen.broadcast_in_dim,
+    prims.transpose.default: views_codegen.transpose,
+    prims.reshape.default: views_codegen.reshape,
+    aten.stack.default: views_codegen.stack,
+    aten.cat.default: views_codegen.concatenate,
+    views.join: views_codegen.join,
+    views.split: views_codegen.split,
     prims.view_of.default: _clone,
     prims.clone.default: _clone,
     aten.detach.default: _clone,
@@ -297,6 +258,7 @@ _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
     **dict.fromkeys(atomics.ATOMICS, atomic),
     tiles.tile_index: _tile_index,
     getitem: _getitem,
+    keep_inside: reductions.inside,
     prims.sum.default: reductions.reduce,
     prims.prod.default: reductions.reduce,
     prims.amax.default: reductions.reduce,

@@ -6,7 +6,6 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils._sympy.functions import Max
 
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression, infix
@@ -18,6 +17,8 @@ from helion.language.indexing import joint_tensors, result_shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import sympy
 
     from helion.codegen.kernel import Kernel
 
@@ -53,15 +54,14 @@ def access(kernel: Kernel, target: HostTensor, items: Sequence[Any], extra: Any)
 
 
 def _stride(tensor: torch.Tensor, dim: int) -> Any:
-    """The stride of a dimension. Torch's `max(1, n)` is n wherever there is an element."""
-    stride = tensor.stride(dim)
-    if known_int(stride) is not None:
-        return stride
-    expr = expr_of(stride).replace(
-        lambda e: isinstance(e, Max) and 1 in e.args,
-        lambda e: e.func(*(a for a in e.args if a != 1)),
-    )
-    return Number(expr, int)
+    """A stride. Torch's `max(1, n)` keeps strides of empty tensors from being 0: none is read."""
+    stride = expr_of(tensor.stride(dim))
+    size: Any = stride.replace(_at_least_one, lambda e: next(a for a in e.args if a != 1))
+    return Number(size, int)
+
+
+def _at_least_one(expr: sympy.Basic) -> bool:
+    return type(expr).__name__ == "Max" and len(expr.args) == 2 and 1 in expr.args
 
 
 def _pointer(base: Expression, offset: Expression) -> Expression:

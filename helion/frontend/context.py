@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from helion import exc
+from helion.frontend.failures import TorchCall
 from helion.ir.symbols import AxisNumber, DeviceNumber, is_number
 from helion.ir.tiles import BlockSize, TileAxis
 from helion.language import memory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from helion import exc
     from helion.exc import Span
     from helion.frontend.compilation import Compilation
     from helion.frontend.source import FunctionSource
@@ -115,6 +116,19 @@ class CallContext:
     def number_tensor(self, value: Any) -> torch.Tensor:
         """A number as a 0-d device tensor."""
         return self.compilation.number_tensor(value)
+
+    def call_torch(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a torch function, as if the author had."""
+        recorder = self.compilation.recorder
+        recorder.span = self._source.span(self._node)
+        try:
+            with recorder.symbols.fake_mode, recorder:
+                return function(*args)
+        except exc.Base:
+            raise
+        except Exception as error:
+            call = TorchCall(function, args, {}, self._node, self._source, self.compilation)
+            raise call.failed(error) from error
 
     def warn(self, warning: exc.BaseWarning) -> None:
         """Report a warning, unless the author's settings silence its class."""

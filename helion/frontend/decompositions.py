@@ -28,6 +28,21 @@ KEPT = frozenset(
         aten.baddbmm.default,
         aten.argmax.default,
         aten.argmin.default,
+        aten.stack.default,
+        aten.cat.default,
+    }
+)
+
+# The same elements in another shape: one node, whatever the way there.
+RESHAPES = frozenset(
+    {
+        aten.view.default,
+        aten._unsafe_view.default,
+        aten.reshape.default,
+        aten._reshape_alias.default,
+        aten.squeeze.default,
+        aten.squeeze.dim,
+        aten.squeeze.dims,
     }
 )
 

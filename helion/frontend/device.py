@@ -13,14 +13,14 @@ from torch.utils._pytree import tree_flatten, tree_map
 from helion import exc
 from helion.frontend import arithmetic, in_place
 from helion.frontend.context import CallContext
-from helion.frontend.failures import part_span, refuse_by_name, torch_error
+from helion.frontend.failures import TorchCall, part_span, refuse_by_name
 from helion.frontend.scope import Scope
 from helion.frontend.source import parse
 from helion.frontend.statements import ReturnValue, Runner
 from helion.ir.describe import type_name
 from helion.ir.symbols import SYMBOLIC, is_number, kind_of, known_int
 from helion.ir.tiles import HostTensor, TileAxis, TileItem
-from helion.language import indexing, memory, tiles
+from helion.language import memory, tiles, views
 from helion.language._op import Op
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class DeviceEvaluator(Runner):
         if isinstance(value, HostTensor):
             return memory.load.type_rule_fn(self.context(node), value, index)  # pyright: ignore[reportOptionalCall]
         if isinstance(value, torch.Tensor):
-            return self._view(value, index, node)
+            return views.subscript.type_rule_fn(self.context(node), value, index)  # pyright: ignore[reportOptionalCall]
         return self._element(value, index[0] if len(index) == 1 else tuple(index), node)
 
     def _element(self, value: Any, index: Any, node: ast.Subscript) -> Any:
@@ -125,17 +125,6 @@ class DeviceEvaluator(Runner):
         if isinstance(node.slice, ast.Tuple):
             return [self.evaluate(i) for i in node.slice.elts]
         return [self.evaluate(node.slice)]
-
-    def _view(self, value: torch.Tensor, index: list[Any], node: ast.Subscript) -> Any:
-        context = self.context(node)
-        for position, item in enumerate(index):
-            if not (item is None or item is Ellipsis or _is_whole(item)):
-                raise exc.DeviceValueIndexing(context.item_span(position), got=type_name(item))
-        index = indexing.expand_ellipsis(index, value.dim(), self.source.span(node))
-        for dim, item in enumerate(index):
-            if item is None:
-                value = self._call_torch(torch.unsqueeze, (value, dim), {}, node)
-        return value
 
     def set_item(self, node: ast.Subscript, value: Any) -> None:
         """`target[index] = value`: a store, or an item of a list."""
@@ -348,8 +337,8 @@ class DeviceEvaluator(Runner):
         except exc.Base:
             raise
         except Exception as error:
-            said = torch_error(error, function, args, node, self.source, self.compilation)
-            raise said from error
+            call = TorchCall(function, args, kwargs, node, self.source, self.compilation)
+            raise call.failed(error) from error
 
 
 def _bind_arguments(
@@ -369,10 +358,6 @@ def _bind_arguments(
 
 def _is_tile(value: Any) -> bool:
     return isinstance(value, (TileAxis, TileItem))
-
-
-def _is_whole(item: Any) -> bool:
-    return isinstance(item, slice) and (item.start, item.stop, item.step) == (None, None, None)
 
 
 def is_kernel(function: Any) -> bool:

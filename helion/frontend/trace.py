@@ -21,6 +21,7 @@ from helion.frontend.decompositions import (
     DECOMPOSITIONS,
     KEPT,
     PROMOTED,
+    RESHAPES,
     fill_of,
     out_of_place,
 )
@@ -165,6 +166,10 @@ class Recorder(TorchDispatchMode):
             return func(*args, **kwargs)
         if func in _CASTS:
             return self._cast(func, args, kwargs)
+        if func in RESHAPES:
+            value = func(*args, **kwargs)
+            self.record(prims.reshape.default, (args[0], tuple(value.shape)), value)
+            return value
         if func in CREATIONS:
             return self._create(func, args, kwargs)
         if func is aten.copy_.default:

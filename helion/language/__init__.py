@@ -40,6 +40,7 @@ from helion.language.tiles import (
     tile_id,
     tile_index,
 )
+from helion.language.views import join, split, subscript
 
 
 def __getattr__(name: str) -> Op:
@@ -68,6 +69,7 @@ __all__ = [
     "full",
     "grid",
     "gumbel",
+    "join",
     "load",
     "rand",
     "rand4x",
@@ -77,9 +79,11 @@ __all__ = [
     "random_bits",
     "register_block_size",
     "specialize",
+    "split",
     "split_seed",
     "static_range",
     "store",
+    "subscript",
     "tile",
     "tile_begin",
     "tile_block_size",

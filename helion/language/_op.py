@@ -98,7 +98,7 @@ class TypeCtx(Protocol):
         """A number as a 0-d device tensor."""
         ...
 
-    def torch(self, function: Callable[..., Any], *args: Any) -> Any:
+    def call_torch(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a torch function, as if the author had."""
         ...
 
@@ -192,6 +192,10 @@ class LowerCtx(Protocol):
 
     def wide_number(self, value: Any) -> Any:
         """An int expression modulo 2**64."""
+        ...
+
+    def are_sizes_of_an_argument(self, sizes: Sequence[Any]) -> bool:
+        """Whether a tensor argument with 32-bit offsets has as many elements as these sizes."""
         ...
 
     def is_host_number(self, value: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helion import exc
-from helion.language import memory, subscript
+from helion.language import indexing, memory
 from helion.language._eager import as_items, index_tensors
 from helion.language._op import Op, TypeCtx, op
 
@@ -167,8 +167,8 @@ def _typed(
     host = _check_target(ctx, of, target)
     if sem not in _ORDERS:
         raise exc.InvalidAtomicSemantics(ctx.span("sem"), api=f"hl.{of.name}", got=sem)
-    items = subscript.normalize(ctx, index, host.fake)
-    shape = subscript.result_shape(items)
+    items = indexing.normalize(ctx, index, host.fake)
+    shape = indexing.result_shape(items)
     for name, value in values.items():
         memory.check_stored(ctx, value, shape, name)
     result = ctx.fake(shape, host.fake.dtype)

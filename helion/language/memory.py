@@ -9,7 +9,7 @@ from helion.ir.describe import type_name
 from helion.ir.dtypes import TRITON_DTYPES
 from helion.ir.symbols import is_number, known_int, same
 from helion.ir.tiles import HostTensor
-from helion.language import subscript
+from helion.language import indexing
 from helion.language._eager import EagerMode, as_items, load_eagerly, store_eagerly
 from helion.language._op import TypeCtx, op
 
@@ -74,16 +74,16 @@ def _(
 ) -> torch.Tensor:
     target = check_host_tensor(ctx, tensor, "hl.load")
     _check_eviction(ctx, eviction_policy)
-    items = subscript.normalize(ctx, index, target.fake)
-    value = ctx.fake(subscript.result_shape(items), target.fake.dtype)
+    items = indexing.normalize(ctx, index, target.fake)
+    value = ctx.fake(indexing.result_shape(items), target.fake.dtype)
     return ctx.record(load, (target, items, extra_mask, eviction_policy), value)
 
 
 @store.type_rule
 def _(ctx: TypeCtx, tensor: Any, index: Any, value: Any, extra_mask: Any = None) -> None:
     target = check_host_tensor(ctx, tensor, "hl.store")
-    items = subscript.normalize(ctx, index, target.fake)
-    check_stored(ctx, value, subscript.result_shape(items), "value")
+    items = indexing.normalize(ctx, index, target.fake)
+    check_stored(ctx, value, indexing.result_shape(items), "value")
     ctx.record(store, (target, items, value, extra_mask), None)
 
 
