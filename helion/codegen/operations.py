@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -9,8 +11,10 @@ import torch
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.kernel import Kernel
+from helion.ir.control import nodes_within
 from helion.ir.graph import Node
-from helion.ir.symbols import HostNumber, HostSize, is_number, known_int
+from helion.ir.symbols import HostNumber, HostSize, expr_of, is_number, known_int
+from helion.ir.tiles import HostTensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,6 +95,20 @@ class LoweringContext(Kernel):
     def set_results(self, node: Node, values: Sequence[Expression]) -> None:
         """The expressions of a node with several results."""
         self.results[node] = list(values)
+
+    def are_sizes_of_an_argument(self, sizes: Sequence[Any]) -> bool:
+        """Whether a tensor argument with 32-bit offsets has as many elements as these sizes."""
+        if self.wide_index or not all(is_number(s) for s in sizes):
+            return False
+        return math.prod(expr_of(s) for s in sizes) in self._element_counts
+
+    @functools.cached_property
+    def _element_counts(self) -> set[Any]:
+        """How many elements the tensor arguments have; without those that may repeat some."""
+        nodes = (n for loop in self.program.loops for n in nodes_within(loop.graph))
+        first = (n.args[0] for n in nodes if n.op == "call_function" and n.args)
+        tensors = (t for t in first if isinstance(t, HostTensor) and t.text in self.arguments)
+        return {expr_of(t.fake.numel()) for t in tensors if t.fake.is_contiguous()}
 
     def is_host_number(self, value: Any) -> bool:
         """Whether the host can compute a number at the launch."""

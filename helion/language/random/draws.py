@@ -231,7 +231,7 @@ def seed_and_offset(ctx: LowerCtx, draw: Draw) -> list[Any]:
     """The first two arguments of `tl.rand` and its kin, for a draw that is not packed."""
     seed = ctx.seed(draw.seed)
     if draw.offsets is None:
-        wide = not fits_int32(draw.axes, [a.extent for a in draw.axes])
+        wide = not fits_int32(ctx, draw.axes, [a.extent for a in draw.axes])
         return [seed, ctx.shared(row_major(ctx, draw.axes, len(draw.axes), wide), "offset")]
     # Offsets are signed: int32 is widened so that -1 is 2**64 - 1 in every dtype.
     return [seed, ctx.cast(ctx.operand(draw.offsets), torch.int64)]
@@ -240,13 +240,15 @@ def seed_and_offset(ctx: LowerCtx, draw: Draw) -> list[Any]:
 def row_major(ctx: LowerCtx, axes: Sequence[Axis], rank: int, wide: bool) -> Any:
     """The linear index over the extents of the first axes of `rank`: `(i0 * n1 + i1) * n2 + i2`.
 
-    Widen each index before the multiply: a product that wrapped in int32 cannot be repaired
-    afterwards, and past 2**32 elements two of them would silently share a counter.
+    Widen the first index before the multiply: a product that wrapped in int32 cannot be repaired
+    afterwards, and past 2**32 elements two of them would silently share a counter. What meets a
+    wide number is widened by Triton.
     """
     total = ctx.number(0)
     for dim, axis in enumerate(axes):
         total = ctx.mul(total, ctx.number(axis.extent)) if dim else total
-        total = ctx.add(total, axis_index(ctx, axis, dim, rank, wide))
+        narrow = wide and total.dtype is not torch.int64
+        total = ctx.add(total, axis_index(ctx, axis, dim, rank, narrow))
     return total if total.dtype is not None else ctx.cast(total, torch.int32)
 
 
@@ -255,7 +257,7 @@ def axis_index(ctx: LowerCtx, axis: Axis, dim: int, rank: int, wide: bool) -> An
     return ctx.axis_index(axis.tile, axis.size, dim, rank, axis.origin, wide)
 
 
-def fits_int32(axes: Sequence[Axis], lengths: Sequence[Any]) -> bool:
+def fits_int32(ctx: LowerCtx, axes: Sequence[Axis], lengths: Sequence[Any]) -> bool:
     """Whether offsets are known to be below 2**31, or are an index that int32 holds.
 
     Args:
@@ -267,7 +269,9 @@ def fits_int32(axes: Sequence[Axis], lengths: Sequence[Any]) -> bool:
     if len(axes) <= 1:
         return True
     known = [known_int(n) if is_number(n) else None for n in lengths]
-    return None not in known and math.prod(n for n in known if n is not None) <= 2**31
+    if None in known:
+        return ctx.are_sizes_of_an_argument(lengths)
+    return math.prod(n for n in known if n is not None) <= 2**31
 
 
 # -- reference -----------------------------------------------------------------------------------

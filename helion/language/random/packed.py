@@ -69,7 +69,7 @@ def packed_values(
     lead, rank = draw.axes[:-1], len(draw.axes)
     known = known_int(draw.units)
     stride = None if known is None else known * (ROW_UNIT // group)
-    wide = not fits_int32(draw.axes, [*(a.extent for a in lead), stride])
+    wide = not fits_int32(ctx, draw.axes, [*(a.extent for a in lead), stride])
     row = ctx.number(0)
     if lead:
         scale = ctx.mul(ctx.number(draw.units), ctx.number(ROW_UNIT // group))
