@@ -49,6 +49,8 @@ def _open_loop(kernel: LoweringContext, axis: TileAxis, low: Any, high: Any) -> 
 
 
 def _loop_text(kernel: LoweringContext, axis: TileAxis, bounds: Sequence[str]) -> str:
+    if axis not in kernel.loop_axes:
+        return f"tl.range({', '.join(bounds)})"
     unrollable = [a for a in kernel.loop_axes if is_unrollable(a)]
     if axis in unrollable and kernel.config["static_ranges"][unrollable.index(axis)]:
         return f"tl.static_range({', '.join(bounds)})"

@@ -113,8 +113,9 @@ class Kernel:
         self._bounds: dict[Any, str] = {}
         self._shared: dict[str, tuple[str, Block]] = {}
         self._lanes = lanes_in(program)
-        self._printer = ScalarPrinter(self._symbol, on_device=True)
-        self._wide_printer = ScalarPrinter(self._wide_symbol, on_device=True)
+        floats = ex.TRITON_DTYPES[self.float_dtype]
+        self._printer = ScalarPrinter(self._symbol, on_device=True, floats=floats)
+        self._wide_printer = ScalarPrinter(self._wide_symbol, on_device=True, floats=floats)
 
     @functools.cached_property
     def float_dtype(self) -> torch.dtype:
@@ -259,7 +260,8 @@ class Kernel:
         """The constant that holds a block size."""
         if block.position is None:
             assert block.fixed is not None
-            return self.parameter("_BLOCK", self.host_text(block.fixed), constexpr=True)
+            host = self.host_text(block.fixed)
+            return self.parameter(f"_BLOCK_{block.name.upper()}", host, constexpr=True)
         name = f"_BLOCK_SIZE_{block.position}"
         return self.parameter(name, name, constexpr=True)
 
@@ -305,7 +307,7 @@ class Kernel:
             return value
         origin = self.program.symbols.origin(size)
         if isinstance(origin, BlockSymbol):
-            return self.blocks.get(origin.block)
+            return self.blocks.get(origin.block, known_int(origin.block.fixed))
         return None
 
     def size_text(self, size: Any) -> str:

@@ -80,6 +80,8 @@ def generate(
     device = program.device
     for rewrite in passes_for(keep_narrowing=options.keep_narrowing):
         device = device.map_graphs(partial(everywhere, rewrite))
+    chunks = zip(rollable_lengths(device), config["reduction_loops"], strict=True)
+    device = roll(device, {expr_of(size): chunk for size, chunk in chunks})
     blocks = {b: config["block_sizes"][b.position] for b in device.blocks if b.position is not None}
     kernel = LoweringContext(device, blocks, program.host_numbers, options.index_dtype, names)
     kernel.dot_precision = options.dot_precision
@@ -112,7 +114,7 @@ def _launch(
 ) -> list[str]:
     """The lines of the host function that launch the kernel."""
     config = kernel.config
-    lines = [f"_BLOCK_SIZE_{b.position} = {n}" for b, n in kernel.blocks.items()]
+    lines: list[str] = []
     if "_NUM_SM" in grid[0]:
         tensor = next(p.host for p in parameters if p.is_tensor)
         reserved = options.reserved_sms

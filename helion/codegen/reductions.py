@@ -55,11 +55,19 @@ def _padding(node: Any) -> Any:
     return None
 
 
-def _smallest(dtype: torch.dtype) -> Any:
+def inside(kernel: LoweringContext, node: Node) -> Expression:
+    """`keep_inside`: the identity in the lanes that are outside of their range."""
+    source, dims, identity = args_of(node)
+    return masked(kernel, source, dims, identity)
+
+
+def smallest(dtype: torch.dtype) -> Any:
+    """The value that no element is below."""
     return float("-inf") if dtype.is_floating_point else _limit(dtype).min
 
 
-def _largest(dtype: torch.dtype) -> Any:
+def largest(dtype: torch.dtype) -> Any:
+    """The value that no element is above."""
     return float("inf") if dtype.is_floating_point else _limit(dtype).max
 
 
@@ -69,11 +77,11 @@ def _limit(dtype: torch.dtype) -> Any:
     return torch.iinfo(dtype)
 
 
-_IDENTITIES: dict[Any, Callable[[torch.dtype], Any]] = {
+IDENTITIES: dict[Any, Callable[[torch.dtype], Any]] = {
     prims.sum.default: lambda dtype: 0,
     prims.prod.default: lambda dtype: 1,
-    prims.amax.default: _smallest,
-    prims.amin.default: _largest,
+    prims.amax.default: smallest,
+    prims.amin.default: largest,
 }
 
 
@@ -92,7 +100,7 @@ def reduce(kernel: LoweringContext, node: Node) -> Expression:
     sizes = list(value_of(source).shape)
     dims = sorted(range(len(sizes)) if given is None else given, reverse=True)
     dtype = kernel.dtype_of(source)
-    identity = _IDENTITIES[node.target](dtype)
+    identity = IDENTITIES[node.target](dtype)
     value = masked(kernel, source, dims, identity)
     result = kernel.dtype_of(node)
     if result is not dtype and dtype is not torch.bool:
@@ -127,7 +135,7 @@ def _with_index(
     sizes = list(value_of(source).shape)
     dim %= len(sizes)
     dtype = kernel.dtype_of(source)
-    identity = _smallest(dtype) if name == "max" else _largest(dtype)
+    identity = smallest(dtype) if name == "max" else largest(dtype)
     value = masked(kernel, source, [dim], identity)
     length = kernel.size_text(sizes[dim])
     row = Expression(f"tl.arange(0, {length})", torch.int32, (sizes[dim],))

@@ -19,13 +19,15 @@ from helion.ir.symbols import (
     HostSize,
     Origin,
     Symbols,
+    is_number,
     kind_of,
     known_int,
+    same,
 )
 from helion.ir.tiles import HostTensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from helion.frontend.scope import HostImports
     from helion.ir.tiles import BlockSize, TileAxis
@@ -40,12 +42,22 @@ class Options:
     warn: Callable[[exc.BaseWarning], None]
 
 
-class Respecialize(Unwinding):
-    """Start again with these numbers compiled in."""
+class Restart(Unwinding):
+    """Start again with what was learned of some numbers.
 
-    def __init__(self, constants: dict[Origin, int]) -> None:
+    Attributes:
+        constants: numbers that are to be compiled in.
+        equal: numbers that an assertion says are another number, or a known one.
+    """
+
+    def __init__(
+        self,
+        constants: Mapping[Origin, int] | None = None,
+        equal: Mapping[Origin, Origin | int] | None = None,
+    ) -> None:
         super().__init__()
-        self.constants = constants
+        self.constants = constants or {}
+        self.equal = equal or {}
 
 
 @dataclasses.dataclass
@@ -61,6 +73,7 @@ class Compilation:
         blocks: block sizes, in order of their first appearance.
         loops: axes of the loops around the code that is being interpreted, outermost first.
         constants: sizes and ints that `hl.specialize` asked for, with their values.
+        equal: numbers that host assertions say are another number, or a known one.
         actual: the values that sizes, strides and ints have in the call that is compiled for.
         grid_rank: how many of `loops` belong to the grid.
         parameters: where each parameter of the kernel stands.
@@ -74,7 +87,9 @@ class Compilation:
     blocks: list[BlockSize] = dataclasses.field(default_factory=list)
     loops: list[TileAxis] = dataclasses.field(default_factory=list)
     constants: dict[Origin, int] = dataclasses.field(default_factory=dict)
+    equal: dict[Origin, Origin | int] = dataclasses.field(default_factory=dict)
     actual: dict[Origin, int] = dataclasses.field(default_factory=dict)
+    _numbers: dict[Origin, Any] = dataclasses.field(default_factory=dict)
     grid_rank: int = 0
     parameters: dict[str, exc.Span] = dataclasses.field(default_factory=dict)
 
@@ -110,24 +125,47 @@ class Compilation:
     def size(self, value: int, origin: HostSize) -> Any:
         """A size or stride of an argument: a symbol, or the value that was asked for."""
         self.actual[origin] = value
-        constant = self.constants.get(origin)
-        return self.symbols.size(origin) if constant is None else constant
+        known = self._known(origin)
+        if known is None:
+            known = self._numbers[origin] = self.symbols.size(origin)
+        return known
 
     def number(self, value: Any, text: str) -> Any:
         """A run-time number of the host: a symbol, or the value that was asked for."""
         origin = HostNumber(text, kind_of(value))
         if isinstance(value, int):
             self.actual[origin] = value
-            if origin in self.constants:
-                return self.constants[origin]
-        return self.symbols.number(origin.kind, origin)
+        known = self._known(origin)
+        if known is None:
+            known = self._numbers[origin] = self.symbols.number(origin.kind, origin)
+        return known
+
+    def _known(self, origin: Origin) -> Any:
+        """The constant that a number is, or the symbol that stands for it too."""
+        if origin in self.constants:
+            return self.constants[origin]
+        same_as = self.equal.get(origin)
+        return same_as if isinstance(same_as, int) else self._numbers.get(same_as or origin)
+
+    def unify(self, left: Any, right: Any) -> None:
+        """Note that two numbers are the same; asks for a new start if that was not known."""
+        if not (is_number(left) and is_number(right)) or same(left, right):
+            return
+        origins = [self.symbols.origin(v) for v in (left, right)]
+        known = [known_int(v) for v in (left, right)]
+        order = list(self._numbers)
+        places = [order.index(o) if o in order else -1 for o in origins]
+        later = places.index(max(places))
+        target = known[1 - later] if known[1 - later] is not None else origins[1 - later]
+        if places[later] >= 0 and (isinstance(target, int) or places[1 - later] >= 0):
+            raise Restart(equal={origins[later]: target})  # pyright: ignore[reportArgumentType]
 
     def specialize(self, value: Any) -> Any:
         """The value of a number in this call; asks for a new start with its symbols constant."""
         if known_int(value) is not None:
             return known_int(value)
         origins = self.symbols.origins_in(value)
-        raise Respecialize({o: self.actual[o] for o in origins})
+        raise Restart({o: self.actual[o] for o in origins})
 
     def cause(self, value: Any) -> tuple[exc.Related, ...]:
         """Where a value enters the kernel, if it is one of its parameters or an item of one."""

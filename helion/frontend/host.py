@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,10 @@ class HostRunner(Runner):
         """An attribute of a plain Python object."""
         if isinstance(value, Unknown):
             return Unknown(ast.unparse(node))
-        return super().attribute_of(value, node)
+        result = super().attribute_of(value, node)
+        if isinstance(value, FakeTensor):
+            self.compilation.imports.layouts.note(getattr, (value,), {}, result)
+        return result
 
     def eval_IfExp(self, node: ast.IfExp) -> Any:
         """`a if condition else b`."""
@@ -129,6 +133,7 @@ class HostRunner(Runner):
         except Exception as error:
             return self._failed(error, function, args, node)
         self._warn(function, args, value, node)
+        self.compilation.imports.layouts.note(function, args, kwargs, value)
         if env.guesses != guesses and is_number(value):
             return UnknownNumber(kind_of(value), ast.unparse(node))
         return value
@@ -231,9 +236,28 @@ class HostRunner(Runner):
     def exec_Assert(self, node: ast.Assert) -> None:
         """An assertion; what it says of sizes is checked when the host code runs."""
         test = self.evaluate(node.test)
+        if isinstance(test, (torch.SymBool, Unknown)):
+            self._learn(node.test)
         if not isinstance(test, (*SYMBOLIC, torch.Tensor, Unknown)) and not test:
             message = [] if node.msg is None else [self.evaluate(node.msg)]
             raise AuthorsError(AssertionError(*message), self.source.span(node))
+
+    def _learn(self, test: ast.expr) -> None:
+        """Take sizes that an assertion compares for one and the same."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            for part in test.values:
+                self._learn(part)
+        if isinstance(test, ast.Compare) and all(isinstance(op, ast.Eq) for op in test.ops):
+            values = [self.evaluate(v) for v in (test.left, *test.comparators)]
+            for left, right in itertools.pairwise(values):
+                self._equate(left, right)
+
+    def _equate(self, left: Any, right: Any) -> None:
+        if isinstance(left, (tuple, list)) and isinstance(right, (tuple, list)):
+            for pair in zip(left, right, strict=False):
+                self._equate(*pair)
+        else:
+            self.compilation.unify(left, right)
 
     def exec_Return(self, node: ast.Return) -> None:
         """The end of the host part."""

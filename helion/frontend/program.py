@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helion import exc
-from helion.frontend.compilation import Compilation, Options, Respecialize
+from helion.frontend.compilation import Compilation, Options, Restart
 from helion.frontend.effects import check_loop
 from helion.frontend.host import HostRunner
 from helion.frontend.regions import DeviceRunner, target_names
@@ -75,13 +75,14 @@ def analyze(
         device: where the kernel runs.
         options: the author's settings.
     """
-    constants: dict[Origin, int] = {}
+    learned = Restart()
     options = dataclasses.replace(options, warn=_once(options.warn))
     while True:
         try:
-            return _Analysis(source, module, arguments, device, options, constants).run()
-        except Respecialize as again:  # noqa: PERF203 - each attempt knows one more constant
-            constants = {**constants, **again.constants}
+            return _Analysis(source, module, arguments, device, options, learned).run()
+        except Restart as again:  # noqa: PERF203 - each attempt knows one number more
+            constants = {**learned.constants, **again.constants}
+            learned = Restart(constants, {**learned.equal, **again.equal})
         except AuthorsError as error:
             original = error.unwrap()
             raise original from original.__cause__
@@ -105,7 +106,7 @@ def _once(warn: Callable[[exc.BaseWarning], None]) -> Callable[[exc.BaseWarning]
 
 
 class _Analysis:
-    """One attempt, with some numbers constant."""
+    """One attempt, with what is known of some numbers."""
 
     def __init__(
         self,
@@ -114,12 +115,13 @@ class _Analysis:
         arguments: Mapping[str, Any],
         device: torch.device,
         options: Options,
-        constants: dict[Origin, int],
+        learned: Restart,
     ) -> None:
         symbols = Symbols()
         self.source = source
         self.compilation = Compilation(options, device, symbols, HostImports(symbols))
-        self.compilation.constants = constants
+        self.compilation.constants = dict(learned.constants)
+        self.compilation.equal = dict(learned.equal)
         nodes = [*source.tree.args.posonlyargs, *source.tree.args.args]
         self.compilation.parameters = {a.arg: source.span(a) for a in nodes}
         host = {name: self._argument(value, name) for name, value in arguments.items()}

@@ -12,6 +12,7 @@ import torch
 
 from helion import exc
 from helion.codegen.control import is_unrollable
+from helion.codegen.rolling import rollable_lengths
 from helion.ir.control import all_loops, loop_axes, nodes_within
 from helion.ir.graph import value_of
 from helion.ir.symbols import BlockSymbol, expr_of, is_number, known_int
@@ -146,6 +147,15 @@ class ConfigSpec:
             config.setdefault(key, list(value) if isinstance(value, list) else value)
         self._check_block_sizes(config)
         check(config, self._sites, self.allowed_pid_types)
+        self._fit_chunks(config)
+
+    def _fit_chunks(self, config: MutableMapping[str, Any]) -> None:
+        """A chunk that covers the whole axis is no chunk; a very small one costs more than it saves."""
+        lengths = [known_int(size) for size in rollable_lengths(self._program.device)]
+        config["reduction_loops"] = [
+            None if chunk is None or (length is not None and chunk >= length) else max(chunk, 8)
+            for chunk, length in zip(config["reduction_loops"], lengths, strict=True)
+        ]
 
     def _expand(self, config: MutableMapping[str, Any]) -> None:
         for single, plural in PLURAL_OF.items():
@@ -197,6 +207,7 @@ def sites_of(program: DeviceProgram) -> Sites:
         loop_ranks=tuple(len(loop.axes) for loop in several),
         grouped=sum(loop.is_grid for loop in several),
         flat=sum(all(a.block is not None for a in loop.axes) for loop in several),
+        reductions=len(rollable_lengths(program)),
         inner_axes=len(loop_axes(program)),
         unrollable=sum(is_unrollable(a) for a in loop_axes(program)),
         loads=targets[memory.load],
