@@ -1,17 +1,20 @@
-"""Symbols: the unknown numbers of one kernel, and where each comes from."""
+"""Symbols: the unknown numbers of one kernel, and where each comes from.
+
+The language needs this file, and `import helion` must be quick: sympy, and torch's symbolic shapes
+with torch's own compiler, take a second or two to import. Functions that need them import them.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import sympy
 import torch
-from torch._dynamo.source import ConstantSource
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
 if TYPE_CHECKING:
+    import sympy
+
     from helion.ir.tiles import BlockSize, TileAxis
 
 Scalar = int | float | bool | torch.SymInt | torch.SymFloat | torch.SymBool
@@ -65,35 +68,12 @@ class DeviceNumber:
 Origin = HostNumber | HostSize | BlockSymbol | AxisNumber | DeviceNumber
 
 
-class KernelShapeEnv(ShapeEnv):
-    """A ShapeEnv that answers from hints, keeps no guards, and says when it had to guess.
-
-    A kernel is compiled once for every size, so no branch may be taken because of the sizes of
-    the first call. Hints are unusual numbers that no real size suggests; a host computation that
-    looked at one has a result that is unknown, not the one the hint gave.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(specialize_zero_one=False, duck_shape=False)
-        self.guesses = 0
-
-    def _generate_unique_id(self, source_name: str) -> int:
-        """Names in order of creation: terms are sorted by name, and text should not change."""
-        del source_name
-        self.unique_ids.add(1000 + len(self.unique_ids))
-        return 999 + len(self.unique_ids)
-
-    def evaluate_expr(self, *args: Any, **kwargs: Any) -> Any:
-        """As in ShapeEnv, with no guard kept; counts the answers that needed a hint."""
-        self.guesses += 1
-        with self.suppress_guards():
-            return super().evaluate_expr(*args, **kwargs)
-
-
 class Symbols:
     """The symbols of one kernel, with the fake tensor mode that carries them through torch."""
 
     def __init__(self) -> None:
+        from helion.ir.shape_env import KernelShapeEnv
+
         self.shape_env = KernelShapeEnv()
         self.fake_mode = FakeTensorMode(shape_env=self.shape_env, allow_non_fake_inputs=False)
         self.origins: dict[sympy.Symbol, Origin] = {}
@@ -104,14 +84,9 @@ class Symbols:
         """A size that is neither known nor ever guarded on: unequal to every other size."""
         # Hints differ by a prime step, so that no two sizes, sums or multiples look equal.
         self._hint += 7_919
-        source = ConstantSource(f"helion_size_{len(self.origins)}")
-        symbol = self.shape_env.create_symbol(
-            self._hint, source, dynamic_dim=DimDynamic.DYNAMIC, constraint_dim=None, positive=None
-        )
-        assert isinstance(symbol, sympy.Symbol)
+        name = f"helion_size_{len(self.origins)}"
+        symbol, value = self.shape_env.new_size(name, self._hint)
         self.origins[symbol] = origin
-        value = self.shape_env.create_symintnode(symbol, hint=self._hint)
-        assert isinstance(value, torch.SymInt)
         return value
 
     def number(self, kind: type, origin: Origin) -> torch.SymInt | torch.SymFloat | torch.SymBool:
@@ -125,8 +100,7 @@ class Symbols:
         else:
             value = self.shape_env.create_unbacked_symint()
         for symbol in expr_of(value).free_symbols:
-            assert isinstance(symbol, sympy.Symbol)
-            self.origins[symbol] = origin
+            self.origins[symbol] = origin  # pyright: ignore[reportArgumentType]
         return value
 
     def of(self, origin: Origin) -> torch.SymInt:
@@ -142,10 +116,12 @@ class Symbols:
         expr = expr_of(value)
         if kind_of(value) is bool and len(expr.free_symbols) == 1:
             # A bare SymBool is the relation `symbol == 1`.
+            import sympy
+
             (symbol,) = expr.free_symbols
             if expr == sympy.Eq(symbol, 1):
                 return self.origins.get(symbol)  # pyright: ignore[reportArgumentType]
-        return self.origins.get(expr) if isinstance(expr, sympy.Symbol) else None
+        return self.origins.get(expr) if expr.is_Symbol else None  # pyright: ignore[reportArgumentType]
 
     def has_origins(self, value: object) -> bool:
         """Whether a number is made of our symbols alone; `x.item()` gives one of torch's own."""
@@ -177,7 +153,11 @@ def expr_of(value: object) -> sympy.Expr:
     """The sympy expression of a number, symbolic or not."""
     if isinstance(value, SYMBOLIC):
         return value.node.expr
-    return value.expr if isinstance(value, Number) else sympy.sympify(value)  # pyright: ignore[reportReturnType]
+    if isinstance(value, Number):
+        return value.expr
+    import sympy
+
+    return sympy.sympify(value)  # pyright: ignore[reportReturnType]
 
 
 def kind_of(value: object) -> type:
@@ -210,4 +190,8 @@ def known_int(value: object) -> int | None:
 
 def same(a: object, b: object) -> bool:
     """Whether two numbers are known to be equal, without guessing."""
-    return bool(sympy.simplify(expr_of(a) - expr_of(b)) == 0) if a is not b else True
+    if a is b:
+        return True
+    import sympy
+
+    return bool(sympy.simplify(expr_of(a) - expr_of(b)) == 0)
