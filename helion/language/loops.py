@@ -267,22 +267,21 @@ def _(mode: EagerMode, begin_or_end: Any, end: Any, block_size: Any) -> Any:
         block = int(size) if size is not None else max(high - low, 1)
         axes.append(
             [
-                EagerTile(i, min(i + block, high), block, low, high, mode.device)
+                EagerTile(mode, i, min(i + block, high), block, low, high, is_free=size is None)
                 for i in range(low, high, block)
             ]
         )
-    return axes[0] if scalar else list(itertools.product(*axes))
+    return mode.loop(axes[0] if scalar else itertools.product(*axes))
 
 
 @grid.reference
 def _(mode: EagerMode, begin_or_end: Any, end: Any, step: Any) -> Any:
-    del mode
     begins, ends, steps, scalar = _axis_lists(begin_or_end, end, step)
     axes = [
         range(int(b), int(e), 1 if s is None else int(s))
         for b, e, s in zip(begins, ends, steps, strict=True)
     ]
-    return axes[0] if scalar else list(itertools.product(*axes))
+    return mode.loop(axes[0] if scalar else itertools.product(*axes))
 
 
 @static_range.reference
@@ -293,6 +292,5 @@ def _(mode: EagerMode, begin_or_end: int, end: int | None, step: int) -> range:
 
 @register_block_size.reference
 def _(mode: EagerMode, min_or_max: Any, max_or_none: Any) -> int:
-    del mode
-    largest = int(min_or_max if max_or_none is None else max_or_none)
-    return 1 << max(largest - 1, 0).bit_length()
+    mode.ignore_block_sizes()
+    return int(min_or_max if max_or_none is None else max_or_none)

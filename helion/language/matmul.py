@@ -85,8 +85,10 @@ def _same_sizes(a: Sequence[Any], b: Sequence[Any]) -> bool:
 @dot.reference
 def _(mode: EagerMode, mat1: Any, mat2: Any, acc: Any, out_dtype: Any) -> torch.Tensor:
     del mode
-    wide = torch.int32 if mat1.dtype is torch.int8 else torch.float32
-    product = torch.matmul(mat1.to(wide), mat2.to(wide))
+    wide, exact = torch.float32, torch.float32
+    if mat1.dtype is torch.int8:
+        wide, exact = torch.int32, torch.float64  # torch multiplies no integer matrices on a GPU
+    product = torch.matmul(mat1.to(exact), mat2.to(exact)).to(wide)
     if acc is not None:
         return (acc.to(wide) + product).to(acc.dtype)
     return product.to(out_dtype or wide)

@@ -18,11 +18,11 @@ from helion.frontend.program import analyze
 from helion.ir.symbols import HostNumber, HostSize
 from helion.language.constants import constexpr
 from helion.runtime import interpreter, repro, specialization
+from helion.runtime.calls import unwrapped, without_history
 from helion.runtime.choice import choose_config, implied_config, search_config
 from helion.runtime.config import Config
 from helion.runtime.config_spec import ConfigSpec
 from helion.runtime.modules import SourceGlobals, content_key, load_module
-from helion.runtime.reference import run_reference
 from helion.runtime.settings import OutputCodeOptions, RefMode, Settings
 from helion.runtime.show import Stage, show_graph, show_passes, show_types
 from helion.runtime.standalone import without_helion
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from helion.runtime.kernel import Kernel
 
 _LOG = logging.getLogger(__name__)
-# What `torch.no_grad()` does, at a tenth of its cost.
-_set_grad_enabled = torch._C._set_grad_enabled  # pyright: ignore[reportPrivateUsage]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +152,7 @@ class BoundKernel:
     def run_ref(self, *args: Any) -> Any:
         """Run in the eager reference mode, whatever the settings say."""
         config = self._config or (self.configs[0] if self.configs else Config())
-        return run_reference(self.kernel.fn, unwrapped(args), config)
+        return self.kernel.reference.run(unwrapped(args), config, self.settings)
 
     def for_args(self, args: Sequence[Any]) -> BoundKernel:
         """This kernel, or the one for other values of what `hl.specialize` compiled in."""
@@ -361,22 +359,6 @@ class BoundKernel:
 
     def __repr__(self) -> str:
         return f"<helion.BoundKernel {self.kernel.name}>"
-
-
-def unwrapped(args: Sequence[Any]) -> tuple[Any, ...]:
-    """Arguments without the `hl.constexpr` that some were given in."""
-    return tuple(a.value if isinstance(a, constexpr) else a for a in args)
-
-
-def without_history(run: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """Call a function as under `torch.no_grad()`."""
-    if not torch.is_grad_enabled():
-        return run(*args)
-    _set_grad_enabled(False)
-    try:
-        return run(*args)
-    finally:
-        _set_grad_enabled(True)
 
 
 def _origin_text(origin: Origin) -> str:

@@ -16,16 +16,19 @@ from helion.frontend.declaration import check_declaration, check_names, paramete
 from helion.frontend.source import parse
 from helion.language.constants import constexpr
 from helion.runtime import specialization
-from helion.runtime.bound import BoundKernel, unwrapped, without_history
+from helion.runtime.calls import unwrapped, without_history
 from helion.runtime.config import Config
-from helion.runtime.reference import run_reference
+from helion.runtime.reference import Reference
 from helion.runtime.settings import RefMode, Settings
 from helion.runtime.specialization import Probe, make_probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
+    from helion.runtime.bound import BoundKernel
+
 _LOG = logging.getLogger(__name__)
+_is_dynamo_compiling = torch.compiler.is_dynamo_compiling
 _REFUSED = {
     inspect.Parameter.VAR_POSITIONAL: "variadic",
     inspect.Parameter.VAR_KEYWORD: "variadic",
@@ -68,6 +71,7 @@ class Kernel:
         # Made when it is needed: `torch._dynamo` takes a second to import.
         self._opaque: Callable[..., Any] | None = None
         self.lock = threading.RLock()
+        self.reference = Reference(fn)
         self._parameters = list(self.signature.parameters.values())
         self._arity = len(self._parameters)
         self._constexprs = [_is_constexpr(p.annotation) for p in self._parameters]
@@ -96,7 +100,7 @@ class Kernel:
 
         No autograd history is recorded: wrap the kernel in a `torch.autograd.Function`.
         """
-        if torch.compiler.is_dynamo_compiling():
+        if _is_dynamo_compiling():
             if self._opaque is None:
                 self._opaque = torch.compiler.disable(self.__call__)
             return self._opaque(*args, **kwargs)  # a break of the graph
@@ -105,9 +109,7 @@ class Kernel:
         if self._state is not self.settings.state:
             self._read_settings()
         if self._eager:
-            if self.settings.print_output_code:
-                raise exc.RefEagerModeCodePrintError
-            return run_reference(self.fn, unwrapped(args), self._config_for_reference())
+            return self.reference.run(unwrapped(args), self._config_for_reference(), self.settings)
         # This is `remembered`, written out.
         probe = self._probes.get(tuple(map(type, args)))
         bound = None if probe is None else probe.find(*args)
@@ -198,6 +200,9 @@ class Kernel:
     ) -> BoundKernel:
         """Type and trace the kernel for these arguments."""
         check_declaration(self.source, self.fn)
+        # The compiler takes a second or two to import, with sympy and torch's symbolic shapes.
+        from helion.runtime.bound import BoundKernel
+
         arguments = {
             p.name: constexpr(v.value if isinstance(v, constexpr) else v)
             if c or isinstance(v, constexpr)
