@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch._subclasses.fake_tensor import FakeTensor
 
 from helion import exc
+from helion.frontend.layouts import Layouts
 from helion.frontend.unknown import Unknown, UnknownNumber
 from helion.ir.symbols import SYMBOLIC, BlockSymbol, HostNumber, Symbols, expr_of, kind_of
 from helion.ir.tiles import HostTensor
@@ -44,6 +45,7 @@ class HostImports:
 
     def __init__(self, symbols: Symbols) -> None:
         self.symbols = symbols
+        self.layouts = Layouts(symbols)
         self.tensors: dict[str, HostTensor] = {}
         self.numbers: dict[Any, str] = {}
         self.unknown: dict[str, Any] = {}
@@ -54,6 +56,7 @@ class HostImports:
         if isinstance(value, HostTensor):  # a free variable of a function: brought already
             return value
         if isinstance(value, FakeTensor):
+            value = self.layouts.at_launch(value, text)
             known = self.tensors.get(text)
             if known is None or known.fake is not value:
                 known = self.tensors[text] = HostTensor(text, value)
