@@ -222,6 +222,13 @@ def counted(x, places):
     return counts
 
 
+def counted_at_an_edge(x, n: int):
+    counts = torch.zeros([6], device=x.device)
+    for tile in hl.tile(n):
+        hl.atomic_add(counts, [tile + 3], x[tile])
+    return counts
+
+
 def host_parts(x):
     """Views of the host part are views; tensors of booleans and lists index as in torch."""
     kept = x[x[:, 0] > 0][[0, 2]]
@@ -268,6 +275,7 @@ CASES = {  # a kernel, its arguments, its block sizes
     "branches": (branches, lambda: (ramp(7), 4), None),
     "two loops": (two_loops, lambda: (ramp(7),), [4, 4]),
     "counted": (counted, lambda: (ramp(1), indices(3, 0, 3, 3, 1)), [4]),
+    "counted at an edge": (counted_at_an_edge, lambda: (ramp(5), 5), [4]),
     "host parts": (host_parts, lambda: (ramp(6, 5),), [4]),
     "no rows": (three_axes, lambda: (ramp(0, 3, 9), ramp(3, 9)), [2, 2, 4]),
     "no columns": (three_axes, lambda: (ramp(5, 3, 0), ramp(3, 0)), [2, 2, 4]),

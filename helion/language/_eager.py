@@ -277,11 +277,6 @@ def locate(tensor: torch.Tensor, items: list[Any]) -> Places:
     return Places(tuple(index), inside, in_tiles)
 
 
-def index_tensors(tensor: torch.Tensor, items: list[Any]) -> tuple[Any, ...]:
-    """The subscript in torch's terms."""
-    return locate(tensor, items).index
-
-
 def _slices(tensor: torch.Tensor, items: Sequence[Any]) -> tuple[Any, ...] | None:
     """The subscript with tiles as slices, if it needs no index tensors."""
     result: list[Any] = []

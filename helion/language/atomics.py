@@ -8,7 +8,7 @@ import torch
 
 from helion import exc
 from helion.language import indexing, memory
-from helion.language._eager import as_items, index_tensors
+from helion.language._eager import as_items, locate
 from helion.language._op import Op, TypeCtx, op
 
 if TYPE_CHECKING:
@@ -188,16 +188,22 @@ def _rounds(places: torch.Tensor) -> list[torch.Tensor]:
 
 
 def _apply(of: Op, target: torch.Tensor, index: Any, values: Sequence[Any]) -> torch.Tensor:
-    """Combine element after element; returns what was there before."""
+    """Combine element after element; returns what was there before, 0 outside of the tensor."""
     numbers = torch.arange(target.numel(), device=target.device).reshape(target.shape)
-    places = numbers[index_tensors(target, as_items(index))]
+    located = locate(target, as_items(index))
+    places = numbers[located.index]
+    inside = torch.ones_like(places, dtype=torch.bool)
+    lanes = (
+        (inside if located.inside is None else inside & located.inside).flatten().nonzero()[:, 0]
+    )
     flat = target.reshape(1) if target.dim() == 0 else target
     operands = [
         torch.as_tensor(v, device=target.device).to(target.dtype).broadcast_to(places.shape)
         for v in values
     ]
-    before = torch.empty(places.numel(), dtype=target.dtype, device=target.device)
-    for turn in _rounds(places.reshape(-1)):
+    before = torch.zeros(places.numel(), dtype=target.dtype, device=target.device)
+    for order in _rounds(places.flatten()[lanes]):
+        turn = lanes[order]
         where = torch.unravel_index(places.reshape(-1)[turn], flat.shape)
         before[turn] = flat[where]
         flat[where] = _FAMILY[of][1](before[turn], *(o.reshape(-1)[turn] for o in operands))
