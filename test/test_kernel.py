@@ -640,3 +640,11 @@ def test_many_processes_share_the_files(cache):
     load_module("some", text)
     assert path.read_text() == text
     assert len(list((cache / "modules").iterdir())) == 1
+
+
+def test_import_is_light():
+    # Each takes a good part of a second, and a program that calls no kernel needs none of them.
+    heavy = "{'sympy', 'triton', 'torch._dynamo', 'torch._inductor', 'helion.codegen'}"
+    code = f"import sys, helion, helion.language; print({heavy} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout == "set()\n"
