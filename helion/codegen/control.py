@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def lower_for(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any]]) -> None:
     """`for_loop`: nested `for` statements, one for each axis."""
-    axes, bounds, region, carried, captured = args_of(node)
-    names = _declare(kernel, region, carried, value_of(node))
+    axes, bounds, region, _, captured = args_of(node)
+    names = _declare(kernel, node)
     outer = kernel.body
     for i in kernel.loop_order(axes):
         kernel.body = _open_loop(kernel, axes[i], *bounds[i])
@@ -88,7 +88,10 @@ def lower_if(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any]
     """`if_else`: both branches assign the variables that the branch merges."""
     condition, then, orelse, captured, otherwise = args_of(node)
     values = value_of(node)
-    names = [_variable(kernel, n, v) for n, v in zip(then.names, values, strict=True)]
+    names = [
+        _reused(kernel, node, n, v) or _variable(kernel, n, v)
+        for n, v in zip(then.names, values, strict=True)
+    ]
     outer = kernel.body
     for keyword, region, inputs in (
         (f"if {kernel.operand(condition).text}:", then, captured),
@@ -120,21 +123,38 @@ def _run_region(
     return list(zip(expressions, output.args[0], strict=True))
 
 
-def _declare(
-    kernel: LoweringContext, region: Region, carried: Sequence[Any], values: Sequence[Any]
-) -> list[Expression]:
+def _declare(kernel: LoweringContext, node: Node) -> list[Expression]:
     """Give each carried variable a name and its value before the loop."""
+    _, _, region, carried, _ = args_of(node)
     names: list[Expression] = []
     placeholders = [n for n in region.graph.nodes if n.op == "placeholder"]
-    for i, (start, value) in enumerate(zip(carried, values, strict=True)):
-        initial = _full(kernel, kernel.operand(start), value)
-        variable = _variable(kernel, region.names[i], value)
-        kernel.body.line(f"{variable.text} = {initial.text}")
+    for i, (start, value) in enumerate(zip(carried, value_of(node), strict=True)):
+        variable = _reused(kernel, node, region.names[i], value, start)
+        if variable is None:
+            initial = _full(kernel, kernel.operand(start), value)
+            variable = _variable(kernel, region.names[i], value)
+            kernel.body.line(f"{variable.text} = {initial.text}")
+        kernel.variables.add(placeholders[i])
         inside = facts(placeholders[i]).value
         if is_number(inside):
             _name_number(kernel, inside, variable.text)
         names.append(variable)
     return names
+
+
+def _reused(
+    kernel: LoweringContext, node: Node, name: str, like: Any, start: Any = None
+) -> Expression | None:
+    """The variable that holds the author's old value, if a loop or branch is its last use."""
+    sources = [start] if start is not None else [n for given in args_of(node)[3:] for n in given]
+    for source in sources:
+        if not isinstance(source, Node) or source not in kernel.variables or is_number(like):
+            continue
+        variable = kernel.expressions[source]
+        fits = variable.dtype is like.dtype and variable.shape == tuple(like.shape)
+        if fits and facts(source).name == name and set(source.users) == {node}:
+            return variable
+    return None
 
 
 def _variable(kernel: LoweringContext, name: str, value: Any) -> Expression:
@@ -170,8 +190,8 @@ def _assign(
         text = _full(kernel, result, like).text
         if text != variable.text:
             texts.append((variable.text, text))
-    old = {name for name, _ in texts}
-    if any(_mentions(text, old - {name}) for name, text in texts):
+    names_before = [{name for name, _ in texts[:i]} for i in range(len(texts))]
+    if any(_mentions(text, old) for (_, text), old in zip(texts, names_before, strict=True)):
         left = ", ".join(name for name, _ in texts)
         kernel.body.line(f"{left} = {', '.join(text for _, text in texts)}")
         return

@@ -100,6 +100,8 @@ class Kernel:
         self.axes: dict[TileAxis, AxisNames] = {}
         self.expressions: dict[Node, Expression] = {}
         self.results: dict[Node, list[Expression]] = {}
+        # Nodes that a variable was made for, and no other node shares.
+        self.variables: set[Node] = set()
         self.device_numbers: dict[DeviceNumber, str] = {}
         self.head = Block()
         self.body = Block()
@@ -136,7 +138,7 @@ class Kernel:
             return
         text = linecache.getline(span.filename, span.line).strip()
         name = os.path.basename(span.filename)  # noqa: PTH119 - a Path for each line is slow
-        self.body.line(f"# src[{name}:{span.line}]: {text}")
+        self.body.comment(f"src[{name}:{span.line}]: {text}")
 
     # -- parameters ------------------------------------------------------------------------------
 
@@ -456,6 +458,7 @@ class Kernel:
         """Give a value a name, and emit the assignment."""
         name = self.names.fresh(facts(node).name or wish)
         self.body.line(f"{name} = {value.text}")
+        self.variables.add(node)
         return dataclasses.replace(value, text=name, binds=ex.ATOM)
 
     def shared(self, value: Expression, wish: str) -> Expression:

@@ -16,9 +16,10 @@ from helion.codegen.control import lower_for, lower_if
 from helion.codegen.expression import Expression
 from helion.codegen.memory import access, stored_value
 from helion.codegen.pointwise import POINTWISE
-from helion.ir.control import for_loop, getitem, if_else
+from helion.ir.control import CONTROL_FLOW, for_loop, getitem, if_else
 from helion.ir.graph import Node, args_of, facts, value_of
 from helion.ir.masking import keep_inside
+from helion.ir.printer import dtype_name
 from helion.ir.symbols import is_number, known_int
 from helion.language import atomics, creation, matmul, memory, tiles, views
 from helion.language._op import Op
@@ -75,13 +76,28 @@ def _needs_name(node: Node, value: Expression) -> bool:
         return False
     if node.target is memory.load:
         return True
-    if not node.users:
+    if not node.users or _is_only_stored(node) or _is_only_assigned(node):
         return False
     uses = sum(_reads(user, node) for user in node.users)
     in_region = any(_enters_region(u, node) for u in node.users)
     return (
         uses > 1 or in_region or facts(node).name is not None or len(value.text) > _LONGEST_INLINE
     )
+
+
+def _is_only_stored(node: Node) -> bool:
+    """Whether the one use of a value is a store, which gives it a name if its line gets long."""
+    if len(node.users) != 1 or facts(node).name is not None:
+        return False
+    (user,) = node.users
+    return user.target is memory.store and _reads(user, node) == 1 and args_of(user)[2] is node
+
+
+def _is_only_assigned(node: Node) -> bool:
+    """Whether a value is computed last in a loop or branch, for the variable that it yields."""
+    if len(node.users) != 1 or node.next.op != "output":
+        return False
+    return _reads(node.next, node) == 1
 
 
 def _reads(user: Node, node: Node) -> int:
@@ -95,7 +111,7 @@ def _enters_region(user: Node, node: Node) -> bool:
     """Whether a value is used inside of a loop or branch; the start of a variable is not."""
     if user.target is for_loop:
         return node in args_of(user)[4]
-    return user.target is if_else
+    return user.target is if_else and any(node in given for given in args_of(user)[3:])
 
 
 def _lower(kernel: LoweringContext, node: Node) -> tuple[Expression, str] | None:
@@ -105,7 +121,7 @@ def _lower(kernel: LoweringContext, node: Node) -> tuple[Expression, str] | None
     rule = _RULES.get(target)
     if rule is not None:
         value = rule(kernel, node)
-        return None if value is None else (value, _wish(node))
+        return None if value is None else (value, _wish(kernel, node))
     if isinstance(target, Op) and target.lowering_fn is not None:
         value = target.lowering_fn(kernel, node)
         return None if value is None else (value, target.name)
@@ -113,12 +129,16 @@ def _lower(kernel: LoweringContext, node: Node) -> tuple[Expression, str] | None
     raise exc.BackendUnsupported(backend="triton", detail=f"the operation `{name}`")
 
 
-def _wish(node: Node) -> str:
+def _wish(kernel: LoweringContext, node: Node) -> str:
     """A name for a value that the author gave none."""
     target: Any = node.target
     if target is memory.load:
         host: Any = args_of(node)[0]
-        return f"{host.text}_tile"
+        return f"{host.text}_{'tile' if value_of(node).dim() else 'value'}"
+    if target is prims.convert_element_type.default:
+        source = kernel.operand(args_of(node)[0]).text
+        base = source.removesuffix("_tile") if source.isidentifier() else "value"
+        return f"{base}_{dtype_name(kernel.dtype_of(node))}"
     return getattr(target, "_opname", target.__name__)
 
 
@@ -225,6 +245,8 @@ def _store(kernel: LoweringContext, node: Node) -> None:
 
 def _getitem(kernel: LoweringContext, node: Node) -> Expression:
     source, index = args_of(node)
+    if source.target in CONTROL_FLOW:
+        kernel.variables.add(node)
     return kernel.results[source][index]
 
 

@@ -37,20 +37,31 @@ class Block:
     def __init__(self, parent: Block | None = None) -> None:
         self._parts: list[str | tuple[int, Block]] = []
         self._parent = parent
+        self._comment: str | None = None
+
+    def comment(self, text: str) -> None:
+        """A comment on what comes next; one that another follows at once is left out."""
+        self._comment = f"# {text}"
 
     def line(self, text: str) -> None:
         """Append a line."""
-        self._parts.append(text)
+        self._append(text)
 
     def block(self, indent: int = 0) -> Block:
         """Append a block and return it."""
         inner = Block(self)
-        self._parts.append((indent, inner))
+        self._append((indent, inner))
         return inner
 
     def attach(self, block: Block, indent: int) -> None:
         """Append a block that was filled before."""
-        self._parts.append((indent, block))
+        self._append((indent, block))
+
+    def _append(self, part: str | tuple[int, Block]) -> None:
+        if self._comment is not None:
+            self._parts.append(self._comment)
+            self._comment = None
+        self._parts.append(part)
 
     def is_inside(self, other: Block) -> bool:
         """Whether what `other` assigned so far is visible here."""

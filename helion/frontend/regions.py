@@ -222,6 +222,7 @@ class DeviceRunner(DeviceEvaluator):
         node = builder.placeholder(name, value)
         if isinstance(value, torch.Tensor):
             self.recorder.bind(value, node)  # pyright: ignore[reportArgumentType]
+            self.recorder.name(value, name)
         return value
 
     def _settle(self, name: str, before: Any, after: Any, node: ast.For) -> Any:
