@@ -91,3 +91,17 @@ def test_strides_are_passed_only_where_torch_had_to_guess():
     assert "flat + tile_index," in code
     code = through_contiguous.bind((tensor(6, 8)[:, ::2],)).to_triton_code()
     assert "flat + tile_index," in code
+
+
+@helion.kernel(static_shapes=False)
+def rebinds(x, y):
+    x, y = x.t(), y[1:]
+    out = torch.empty([x.size(0), x.size(1)], device=x.device)
+    for tile in hl.tile(x.size()):
+        out[tile] = x[tile] + y[tile]
+    return out
+
+
+def test_an_argument_bound_again_keeps_its_sizes():
+    x, y = tensor(5, 7), tensor(8, 5)
+    assert torch.equal(rebinds(x, y), x.t() + y[1:])

@@ -107,6 +107,9 @@ class Kernel:
         self.body = Block()
         self._whole: dict[Any, tuple[Expression, Expression | None]] = {}
         self.arguments: list[str] = []
+        # Arguments whose name the host part binds again, and what keeps those that are needed.
+        self.rebound: set[str] = set()
+        self.kept: dict[str, str] = {}
         self.origin_lines = True
         self.dot_precision = "tf32"
         self.config: Mapping[str, Any] = {}
@@ -250,7 +253,7 @@ class Kernel:
             known = self.host_numbers.get((symbol, int))
             if known is not None:
                 return self.parameter(known, known)
-            return self.parameter(origin.name, f"{origin.text}.{origin.what}({origin.dim})")
+            return self.parameter(origin.name, self._of_argument(origin))
         if isinstance(origin, BlockSymbol):
             return self.block_name(origin.block)
         if isinstance(origin, AxisNumber):
@@ -280,12 +283,20 @@ class Kernel:
             return origin.text
         if isinstance(origin, HostSize):
             known = self.host_numbers.get((symbol, int))
-            return known or f"{origin.text}.{origin.what}({origin.dim})"
+            return known or self._of_argument(origin)
         assert isinstance(origin, BlockSymbol), origin
         block = origin.block
         if block.position is not None:
             return f"_BLOCK_SIZE_{block.position}"
         return self.host_text(block.fixed)
+
+    def _of_argument(self, origin: HostSize) -> str:
+        """A size or stride of an argument, whatever its name is bound to at the launch."""
+        text = origin.text
+        name = re.split(r"[.\[]", text)[0]
+        if name in self.rebound:
+            text = self.kept.setdefault(name, f"_{name}_given") + text[len(name) :]
+        return f"{text}.{origin.what}({origin.dim})"
 
     def _axis_number(self, number: AxisNumber) -> str:
         names = self.axes[number.axis]

@@ -87,17 +87,18 @@ def generate(
     kernel.dot_precision = options.dot_precision
     kernel.origin_lines = options.origin_lines
     kernel.arguments = [a.arg for a in program.source.tree.args.args]
+    bound = assigned_names(program.source.tree.body)
+    kernel.rebound = {*kernel.arguments} & {*bound}
     kernel.config = config
     kernel.loop_axes = loop_axes(program.device)
     grid = emit_grid(kernel, config, lower_graph)
-    parameters = kernel.ordered_parameters(
-        [*kernel.arguments, *assigned_names(program.source.tree.body)]
-    )
+    parameters = kernel.ordered_parameters([*kernel.arguments, *bound])
     launch = _launch(kernel, parameters, name, grid, options)
     constants = [f"_BLOCK_SIZE_{b.position} = {n}" for b, n in blocks.items()]
     host = HostWriter(program, module, constants, launch)
     host_body = [f"    {line}" for line in host.body()]
-    host_lines = [f"def {name}({host.signature()}):", *host_body]
+    kept = [f"    {kept} = {argument}" for argument, kept in kernel.kept.items()]
+    host_lines = [f"def {name}({host.signature()}):", *kept, *host_body]
     return GeneratedModule(
         imports="\n".join(_imports(host, module_name, kernel, launch)),
         kernel="\n".join(_kernel_lines(kernel, parameters, name)),
