@@ -45,6 +45,16 @@ def _supports_tensor_descriptor() -> bool:  # of its own, because tests of kerne
     return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
 
 
+def block_indexing() -> frozenset[str]:
+    """The kinds of `indexing`, apart from pointers, that Triton and the hardware have."""
+    import triton.language as tl  # not before `use_interpreter_without_accelerator`
+
+    kinds = {"block_ptr"} if hasattr(tl, "make_block_ptr") else set[str]()
+    if is_interpreting() or supports_tensor_descriptor():
+        kinds.add("tensor_descriptor")
+    return frozenset(kinds)
+
+
 def user_asked_for_interpreter() -> bool:
     """Whether Triton's interpreter is on, and not just because there is no accelerator."""
     return is_interpreting() and os.environ["TRITON_INTERPRET"] != _NOBODY_ASKED

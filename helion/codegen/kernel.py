@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import linecache
@@ -117,6 +118,8 @@ class Kernel:
         self._several = [loop.axes[0] for loop in all_loops(program) if len(loop.axes) > 1]
         self._bounds: dict[Any, str] = {}
         self._shared: dict[str, tuple[str, Block]] = {}
+        self._chosen: collections.Counter[str] = collections.Counter()
+        self.indexing: frozenset[str] = frozenset()
         self._lanes = lanes_in(program)
         floats = ex.TRITON_DTYPES[self.float_dtype]
         self._printer = ScalarPrinter(self._symbol, on_device=True, floats=floats)
@@ -347,6 +350,13 @@ class Kernel:
             bound = ex.cast(bound, self.index_dtype)
         return bound.text
 
+    def next_choice(self, key: str, default: Any) -> Any:
+        """The entry of a config's list for the next place that it speaks of."""
+        place = self._chosen[key]
+        self._chosen[key] += 1
+        entries = self.config[key]
+        return entries[place] if place < len(entries) else default
+
     def loop_order(self, axes: Sequence[TileAxis]) -> tuple[int, ...]:
         """The axes of a loop from the outermost to the innermost."""
         if len(axes) == 1:
@@ -370,7 +380,7 @@ class Kernel:
 
     def tile_mask(self, axis: TileAxis) -> Expression | None:
         """Which of a tile's elements are inside its range; None if all are, whatever the tile."""
-        if self._covers(axis):
+        if self.covers(axis):
             return None
         names = self.axes[axis]
         if names.mask is None:
@@ -404,7 +414,7 @@ class Kernel:
 
     def tile_length(self, axis: TileAxis) -> Expression:
         """The number of a tile's elements inside its range; less than the block's in the last."""
-        if axis not in self.axes or self._covers(axis):
+        if axis not in self.axes or self.covers(axis):
             return self.number(axis.size)
         end = self._axis_number(AxisNumber(axis, "end"))
         return Expression(f"({end} - {self.axes[axis].begin})", self.index_dtype)
@@ -428,7 +438,8 @@ class Kernel:
         shape = tuple(value.shape[d - at] if at <= d < at + width else 1 for d in range(rank))
         return Expression(f"{value.within(ex.ATOM)}[{text}]", value.dtype, shape)
 
-    def _covers(self, axis: TileAxis) -> bool:
+    def covers(self, axis: TileAxis) -> bool:
+        """Whether the tiles of an axis are known to fill it, so that nothing is masked."""
         block = self.known_size(axis.size)
         if block == 1:
             return True

@@ -8,13 +8,12 @@ import torch
 
 from helion import exc
 from helion.codegen import expression as ex
+from helion.codegen import load_store, reductions
 from helion.codegen import matmul as matmul_codegen
-from helion.codegen import reductions
 from helion.codegen import views as views_codegen
 from helion.codegen.atomics import atomic
 from helion.codegen.control import lower_for, lower_if
 from helion.codegen.expression import Expression
-from helion.codegen.memory import access, stored_value
 from helion.codegen.pointwise import POINTWISE
 from helion.ir.control import CONTROL_FLOW, for_loop, getitem, if_else
 from helion.ir.graph import Node, args_of, facts, value_of
@@ -34,7 +33,6 @@ prims = torch.ops.prims
 
 # An expression longer than this gets a name, even if it is used once.
 _LONGEST_INLINE = 72
-_LONGEST_LINE = 92
 
 
 def lower_graph(kernel: LoweringContext, graph: torch.fx.Graph) -> list[Any]:
@@ -218,31 +216,6 @@ def _arange(kernel: LoweringContext, node: Node) -> Expression:
     return value
 
 
-def _load(kernel: LoweringContext, node: Node) -> Expression:
-    target, items, extra, eviction = args_of(node)
-    where = access(kernel, target, items, extra)
-    args = [where.pointer.text]
-    if where.mask is not None:
-        args += [where.mask.text, "other=0"]
-    if eviction is not None:
-        args.append(f"eviction_policy={eviction!r}")
-    dtype = kernel.dtype_of(node)
-    return Expression(f"tl.load({', '.join(args)})", dtype, where.pointer.shape)
-
-
-def _store(kernel: LoweringContext, node: Node) -> None:
-    target, items, value, extra = args_of(node)
-    where = access(kernel, target, items, extra)
-    stored = stored_value(kernel, value, where.pointer, target.fake.dtype)
-    mask = [] if where.mask is None else [where.mask.text]
-    line = f"tl.store({', '.join([where.pointer.text, stored.text, *mask])})"
-    if len(line) > _LONGEST_LINE and not stored.text.isidentifier():
-        name = kernel.names.fresh("value")
-        kernel.body.line(f"{name} = {stored.text}")
-        line = f"tl.store({', '.join([where.pointer.text, name, *mask])})"
-    kernel.body.line(line)
-
-
 def _getitem(kernel: LoweringContext, node: Node) -> Expression:
     source, index = args_of(node)
     if source.target in CONTROL_FLOW:
@@ -275,8 +248,8 @@ _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
     aten.alias.default: _clone,
     creation.full: _full,
     creation.arange: _arange,
-    memory.load: _load,
-    memory.store: _store,
+    memory.load: load_store.load,
+    memory.store: load_store.store,
     **dict.fromkeys(atomics.ATOMICS, atomic),
     tiles.tile_index: _tile_index,
     getitem: _getitem,

@@ -37,6 +37,7 @@ class Options:
     keep_narrowing: bool = False
     dot_precision: str = "tf32"
     reserved_sms: int = 0
+    indexing: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +91,7 @@ def generate(
     bound = assigned_names(program.source.tree.body)
     kernel.rebound = {*kernel.arguments} & {*bound}
     kernel.config = config
+    kernel.indexing = options.indexing
     kernel.loop_axes = loop_axes(program.device)
     grid = emit_grid(kernel, config, lower_graph)
     parameters = kernel.ordered_parameters([*kernel.arguments, *bound])
@@ -173,6 +175,8 @@ def _imports(
         lines.append(f"import {full}" if alias == full else f"import {full} as {alias}")
     lines.append("import triton.language as tl")
     text = "\n".join(kernel.body.lines())
+    if any("TensorDescriptor(" in line for line in launch):
+        lines.append("from triton.tools.tensor_descriptor import TensorDescriptor")
     if "libdevice." in text:
         lines.append("from triton.language.extra import libdevice")
     if "triton_helpers." in text:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import torch
 
 from helion import exc
-from helion._compat import is_interpreting, supports_tensor_descriptor
+from helion._compat import block_indexing, is_interpreting
 from helion.codegen import module as codegen
 from helion.frontend.compilation import Options
 from helion.frontend.declaration import parameter_span
@@ -270,7 +270,7 @@ class BoundKernel:
             settings.keep_narrowing,
             settings.dot_precision,
             settings.persistent_reserved_sms,
-            supports_tensor_descriptor() or is_interpreting(),
+            block_indexing(),
         )
         full = dict(config)  # a `Config` leaves out what is None
         self.config_spec.normalize(full)
