@@ -17,6 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import torch
 
+import helion
+import helion.language as hl
 from benchmarks import rivals
 from benchmarks.measure import DEVICE, ON_GPU, Calls, header, interleaved, machine
 from benchmarks.report import markdown, power, pyplot
@@ -25,6 +27,28 @@ from examples.low_mem_dropout import low_mem_dropout, low_mem_dropout_bwd
 P = 0.25
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 SIZES = [2**k for k in range(10, 31, 2)] if ON_GPU else [2**10, 2**14]
+
+
+@helion.kernel(static_shapes=False)
+def packed_dropout(p: float, x: torch.Tensor, seed: int) -> torch.Tensor:
+    """Four numbers from each Philox call."""
+    out = torch.empty_like(x)
+    scale = 1.0 / (1.0 - p)
+    for tile in hl.tile(x.size(0)):
+        keep = hl.rand([tile], seed=seed, packed=True) >= p
+        out[tile] = torch.where(keep, x[tile] * scale, 0.0)
+    return out
+
+
+@helion.kernel(static_shapes=False)
+def bernoulli_dropout(p: float, x: torch.Tensor, seed: int) -> torch.Tensor:
+    """Eight masks of 16 bits from each Philox call."""
+    out = torch.empty_like(x)
+    scale = 1.0 / (1.0 - p)
+    for tile in hl.tile(x.size(0)):
+        keep = hl.bernoulli([tile], 1.0 - p, seed, bits=16)
+        out[tile] = torch.where(keep, x[tile] * scale, 0.0)
+    return out
 
 
 def candidates(x: torch.Tensor) -> Calls:
@@ -37,6 +61,8 @@ def candidates(x: torch.Tensor) -> Calls:
         "tl.rand4x": rivals.seeded4x_dropout(P, x),
         "ours": lambda: low_mem_dropout(P, x, rivals.SEED),
         "ours, backward": lambda: low_mem_dropout_bwd(P, x, rivals.SEED),
+        "ours, packed": lambda: packed_dropout(P, x, rivals.SEED),
+        "ours, 16 bits": lambda: bernoulli_dropout(P, x, rivals.SEED),
     }
     if not ON_GPU:  # there it compiles C++, for longer than all else takes
         del calls["torch.compile"]
