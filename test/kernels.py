@@ -1,7 +1,7 @@
 """Small kernels, one feature each, and how the golden tests compile them.
 
-Lines in the goldens count from a kernel's `def`, so that kernels may be added anywhere. A function
-that a kernel calls stands below it.
+Lines in the goldens count from where a kernel's source begins, so that kernels may be added
+anywhere. A function that a kernel calls stands below it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 import helion
 import helion.language as hl
+from examples.low_mem_dropout import low_mem_dropout, low_mem_dropout_bwd
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -41,7 +42,7 @@ class Case:
         return helion.kernel(self.kernel, **self.settings).bind(self.args())
 
     def show(self, stage: str, bound: Any = None) -> str:
-        """The text of a stage, with lines that count from `def`."""
+        """The text of a stage, with lines that count from the kernel's first."""
         bound = bound or self.bind()
         offset = bound.program.source.line_offset
 
@@ -148,31 +149,6 @@ def seed_tensor(out: torch.Tensor, seed: torch.Tensor):
 def seed_per_row(out: torch.Tensor, seeds: torch.Tensor):
     for rows, cols in hl.tile(out.size()):
         out[rows, cols] = hl.rand([rows, cols], seed=seeds[rows, None])
-
-
-# -- dropout ---------------------------------------------------------------------------------------
-
-
-def low_mem_dropout(p: float, x: torch.Tensor, seed: int) -> torch.Tensor:
-    scale = 1.0 / (1.0 - p)
-    out = torch.empty_like(x)
-    x_flat = x.view(-1)
-    out_flat = out.view(-1)
-    for tile in hl.tile(x.numel()):
-        kept = hl.rand([tile], seed=seed) >= p
-        out_flat[tile] = torch.where(kept, x_flat[tile] * scale, 0.0)
-    return out
-
-
-def low_mem_dropout_bwd(p: float, grad_y: torch.Tensor, seed: int) -> torch.Tensor:
-    scale = 1.0 / (1.0 - p)
-    grad_x = torch.empty_like(grad_y)
-    grad_y_flat = grad_y.view(-1)
-    grad_x_flat = grad_x.view(-1)
-    for tile in hl.tile(grad_y.numel()):
-        kept = hl.rand([tile], seed=seed) >= p
-        grad_x_flat[tile] = torch.where(kept, grad_y_flat[tile] * scale, 0.0)
-    return grad_x
 
 
 # -- loads and stores ------------------------------------------------------------------------------
@@ -362,16 +338,16 @@ CASES: dict[str, Case] = {
     "seed_expression": case(seed_expression, lambda: (floats(1000), 7), 256),
     "seed_tensor": case(seed_tensor, lambda: (floats(1000), ints(1)), 256),
     "seed_per_row": case(seed_per_row, lambda: (floats(60, 100), ints(60)), 32, 32),
-    "dropout": case(low_mem_dropout, lambda: (0.25, floats(60, 100), 7), 1024, dynamic=True),
+    "dropout": case(low_mem_dropout.fn, lambda: (0.25, floats(60, 100), 7), 1024, dynamic=True),
     "dropout.bf16": case(
-        low_mem_dropout, lambda: (0.25, floats(60, 100, dtype=bf16), 7), 1024, dynamic=True
+        low_mem_dropout.fn, lambda: (0.25, floats(60, 100, dtype=bf16), 7), 1024, dynamic=True
     ),
     "dropout_bwd": case(
-        low_mem_dropout_bwd, lambda: (0.25, floats(60, 100), 7), 1024, dynamic=True
+        low_mem_dropout_bwd.fn, lambda: (0.25, floats(60, 100), 7), 1024, dynamic=True
     ),
-    "dropout.static": case(low_mem_dropout, lambda: (0.25, floats(60, 100), 7), 1024),
+    "dropout.static": case(low_mem_dropout.fn, lambda: (0.25, floats(60, 100), 7), 1024),
     "dropout.int64": case(
-        low_mem_dropout,
+        low_mem_dropout.fn,
         lambda: (0.25, floats(60, 100), 7),
         1024,
         dynamic=True,

@@ -245,7 +245,8 @@ class _GraphPrinter:
 
     def _call(self, node: Node, depth: int) -> None:
         args = [a for a in args_of(node) if not isinstance(a, (torch.device, torch.layout))]
-        while args and args[-1] is None:
+        # The type on the line says the dtype.
+        while args and (args[-1] is None or isinstance(args[-1], torch.dtype)):
             args.pop()
         operation = _operation(node)
         texts = [self._arg(a) for a in args]
