@@ -54,8 +54,12 @@ def literal(value: Any, dtype: torch.dtype | None = None) -> Expression:
 
 
 def wrapped(value: Expression, dtype: torch.dtype) -> Expression:
-    """A literal as an unsigned dtype holds it: torch takes -1 for 255 where it meets uint8."""
-    if value.dtype is not None or dtype.is_signed or not value.text.startswith("-"):
+    """A literal as a dtype holds it: torch takes -1 for 255 where it meets uint8."""
+    if value.dtype is not None:
+        return value
+    if dtype is torch.bool:
+        return literal(value.text not in ("0", "False"))
+    if dtype.is_signed or not value.text.startswith("-"):
         return value
     return literal(int(value.text) % 256**dtype.itemsize)
 

@@ -94,6 +94,9 @@ def _prefix(symbol: str, arg: Expression, dtype: torch.dtype) -> Expression:
 
 
 def _negate(operand: torch.dtype, result: torch.dtype, args: list[Expression]) -> Expression:
+    if operand.is_floating_point:
+        # Triton's `-x` is `0 - x`, which turns 0.0 into 0.0; the product costs nothing.
+        return infix("*", ex.literal(-1.0), _typed(args, operand)[0], ex.PRODUCT, result)
     return _prefix("-", _one_tensor(args, operand)[0], result)
 
 

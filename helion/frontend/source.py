@@ -117,14 +117,14 @@ def _constants(code: object) -> list[str]:
 def _lambdas(text: str) -> list[ast.Lambda]:
     # The lines of a lambda are rarely a statement: try shorter and shorter pieces of them.
     start = text.find("lambda")
+    found: list[ast.Lambda] = []
     while start >= 0:
         for end in range(len(text), start, -1):
             try:
                 tree = parse_text("(" + text[start:end].strip() + ")", "eval")
             except SyntaxError:
                 continue
-            found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
-            if found:
-                return found
+            found += [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+            break
         start = text.find("lambda", start + 1)
-    return []
+    return found

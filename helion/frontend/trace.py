@@ -211,7 +211,8 @@ class Recorder(TorchDispatchMode):
             value = plain(*args, **kwargs)
         target = args[0]
         if not torch.can_cast(value.dtype, target.dtype):
-            raise TypeError(f"a value of {value.dtype} does not fit into one of {target.dtype}")
+            # No TypeError: Python would try `a + b` where `a += b` raises one.
+            raise RuntimeError(f"{value.dtype} cannot be cast to {target.dtype}, in place")
         return self._copy(target, value)
 
     def _reinterpret(self, value: Any, dtype: torch.dtype) -> Any:

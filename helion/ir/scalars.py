@@ -47,14 +47,18 @@ class ScalarPrinter(StrPrinter):
     Args:
         name: the text of a symbol.
         on_device: print for Triton, else for Python.
+        floats: what Triton calls the dtype of a float.
     """
 
     # Torch's own classes bring a `_sympystr`, in torch's style.
     printmethod = "_helionstr"
 
-    def __init__(self, name: Callable[[sympy.Symbol], str], on_device: bool) -> None:
+    def __init__(
+        self, name: Callable[[sympy.Symbol], str], on_device: bool, floats: str = "tl.float32"
+    ) -> None:
         super().__init__({"order": "none"})
         self._name = name
+        self._floats = floats
         self._on_device = on_device
 
     def _within(self, expr: Any, level: int) -> str:
@@ -110,7 +114,7 @@ class ScalarPrinter(StrPrinter):
 
     def _print_ToFloat(self, expr: Any) -> str:
         inner = self._print(expr.args[0])
-        return f"tl.cast({inner}, tl.float32)" if self._on_device else f"float({inner})"
+        return f"tl.cast({inner}, {self._floats})" if self._on_device else f"float({inner})"
 
     def _print_Min(self, expr: Any) -> str:
         return self._fold("tl.minimum" if self._on_device else "min", expr.args)
