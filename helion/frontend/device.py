@@ -41,6 +41,10 @@ _TILE_SUMS = {operator.add: 1, operator.sub: -1}
 _ARITHMETIC = frozenset(
     {*arithmetic.BINARY.values(), *arithmetic.UNARY.values(), *arithmetic.COMPARE.values()}
 )
+# They look at the items of their first argument.
+_ITERATING = frozenset(
+    {all, any, enumerate, iter, list, max, min, reversed, set, sorted, sum, tuple}
+)
 _NO_ARITHMETIC = "a tile takes part in no arithmetic but `tile + k` and `tile - k`"
 # Helper functions within helper functions; more is a recursion that ends at run time, or never.
 _DEEPEST = 64
@@ -158,6 +162,12 @@ class DeviceEvaluator(Runner):
                 raise error.with_related(value) from error.__cause__
             raise
 
+    def items_of(self, value: Any, node: ast.AST) -> list[Any]:
+        """The items of a sequence; the elements of a device value have no code of their own."""
+        if isinstance(value, (torch.Tensor, HostTensor)):
+            raise self.not_iterable(value, node)
+        return super().items_of(value, node)
+
     def check_starred(self, nodes: Sequence[ast.expr]) -> None:
         """Device code writes the values out."""
         for node in nodes:
@@ -194,6 +204,10 @@ class DeviceEvaluator(Runner):
             return self._change(function, args, kwargs, node)
         if is_authors(function):
             return self.call_function(function, args, kwargs, node)
+        if function is len and args and isinstance(args[0], (torch.Tensor, HostTensor)):
+            return self._length(args[0], node)
+        if function in _ITERATING and (function not in (max, min) or len(args) == 1):
+            args = tuple(self.items_of(a, node) for a in args[:1]) + args[1:]
         leaves = tree_flatten((args, kwargs))[0]
         on_device = any(isinstance(a, (torch.Tensor, HostTensor)) or _is_tile(a) for a in leaves)
         if not on_device and not is_torch(function):
@@ -218,6 +232,13 @@ class DeviceEvaluator(Runner):
     def _copy(self, value: torch.Tensor) -> torch.Tensor:
         copy = self.compilation.new_tensor(value.shape, value.dtype)
         return self.recorder.bind(copy, self.recorder.node_of(value))  # pyright: ignore[reportArgumentType]
+
+    def _length(self, value: torch.Tensor | HostTensor, node: ast.AST) -> Any:
+        """`len(tensor)`, without a guess at a size."""
+        fake = value.fake if isinstance(value, HostTensor) else value
+        if fake.dim() == 0:
+            raise exc.TypeInferenceError(self.source.span(node), detail="`len` of a scalar")
+        return fake.shape[0]
 
     def call_python(
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: Any, node: ast.AST

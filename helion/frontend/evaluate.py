@@ -6,6 +6,7 @@ import ast
 import builtins
 import difflib
 import operator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import torch
 from helion import exc, language
 from helion.frontend import arithmetic
 from helion.frontend.refused import not_supported
+from helion.ir.describe import type_name
 from helion.ir.symbols import SYMBOLIC
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ class Evaluator:
         self.source = source
         self.scope = scope
         self.types: dict[ast.AST, Any] = {}
+        # The variables of the comprehensions around the expression that is evaluated.
+        self.inner: dict[str, Any] = {}
 
     def evaluate(self, node: ast.expr) -> Any:
         """The value of an expression; errors get the span of the innermost one."""
@@ -61,6 +65,8 @@ class Evaluator:
 
     def eval_Name(self, node: ast.Name) -> Any:
         """A variable: device, host, module global or builtin, in this order."""
+        if node.id in self.inner:
+            return self.inner[node.id]
         if node.id in self.scope.device:
             return self.scope.device[node.id]
         if node.id in self.scope.host:
@@ -97,10 +103,21 @@ class Evaluator:
         items: list[Any] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
-                items.extend(self.evaluate(node.value))
+                items.extend(self.items_of(self.evaluate(node.value), node.value))
             else:
                 items.append(self.evaluate(node))
         return items
+
+    def items_of(self, value: Any, node: ast.AST) -> list[Any]:
+        """The items of a value that is iterated over."""
+        if not isinstance(value, Iterable):
+            raise self.not_iterable(value, node)
+        return list(value)
+
+    def not_iterable(self, value: Any, node: ast.AST) -> exc.TypeInferenceError:
+        """The error for a value that has no items, or none that are known at compile time."""
+        detail = f"a value of type `{type_name(value)}` cannot be iterated over"
+        return exc.TypeInferenceError(self.source.span(node), detail=detail)
 
     def check_starred(self, nodes: Sequence[ast.expr]) -> None:
         """Whether `*values` may stand among these: on the host it may."""
@@ -186,22 +203,49 @@ class Evaluator:
         )
 
     def _comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
-        (generator,) = node.generators
-        assert isinstance(generator.target, ast.Name)
-        name, device = generator.target.id, self.scope.device
-        hidden = device.get(name)
-        result: list[Any] = []
-        for item in self.evaluate(generator.iter):
-            device[name] = item
-            if all(self.evaluate(test) for test in generator.ifs):
-                result.append(self.evaluate(node.elt))
-        device.pop(name, None)
-        if hidden is not None:
-            device[name] = hidden
-        return result
+        return [self.evaluate(node.elt) for _ in self._rounds(node.generators)]
 
     eval_ListComp = _comprehension
     eval_GeneratorExp = _comprehension
+
+    def eval_DictComp(self, node: ast.DictComp) -> dict[Any, Any]:
+        """`{key: value for ...}`."""
+        return {
+            self.evaluate(node.key): self.evaluate(node.value)
+            for _ in self._rounds(node.generators)
+        }
+
+    def _rounds(self, generators: Sequence[ast.comprehension]) -> Iterator[None]:
+        """One step for each element of a comprehension, with its variables bound."""
+        if not generators:
+            yield
+            return
+        outer = dict(self.inner)
+        for item in self.items_of(self.evaluate(generators[0].iter), generators[0].iter):
+            self._bind_inner(generators[0].target, item)
+            if all(self._known_truth(test) for test in generators[0].ifs):
+                yield from self._rounds(generators[1:])
+        self.inner = outer
+
+    def _bind_inner(self, target: ast.expr, value: Any) -> None:
+        """Bind the variables of a comprehension, which exist inside of it alone."""
+        if isinstance(target, ast.Name):
+            self.inner[target.id] = value
+            return
+        parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        items = self.items_of(value, target)
+        if len(parts) != len(items):
+            span, got = self.source.span(target), f"{len(items)} values"
+            raise exc.FailedToUnpackTupleAssign(span, expected=len(parts), got=got)
+        for part, item in zip(parts, items, strict=True):
+            self._bind_inner(part, item)
+
+    def _known_truth(self, node: ast.expr) -> bool:
+        value = self.evaluate(node)
+        if isinstance(value, (torch.Tensor, *SYMBOLIC)):
+            detail = "the condition of a comprehension must be known at compile time"
+            raise exc.TypeInferenceError(self.source.span(node), detail=detail)
+        return bool(value)
 
     def eval_Slice(self, node: ast.Slice) -> Any:
         """`a:b:c` inside a subscript."""

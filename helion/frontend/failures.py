@@ -87,6 +87,8 @@ class TorchCall:
         """The error for the author when torch raised one."""
         span = self.source.span(self.node)
         name = getattr(self.function, "__name__", "")
+        if _is_our_bug(error):
+            return exc.InternalError(span, original=error)
         if type(error).__name__ == "GuardOnDataDependentSymNode":
             return exc.ShapeSpecializingCall(span, api=self._called())
         if name in _REDUCTIONS and isinstance(error, (IndexError, TypeError)):
@@ -149,6 +151,16 @@ class TorchCall:
             name = TypePrinter(symbols).number(Number(symbol, int))
             text = re.sub(rf"\b{symbol}\b", name, text)
         return text
+
+
+def _is_our_bug(error: Exception) -> bool:
+    """Whether our code raised, as no wrong argument makes it do, rather than torch's."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
+    bugs = (AssertionError, AttributeError, KeyError, NameError)
+    return isinstance(error, bugs) and module.startswith("helion.")
 
 
 _Operand = tuple[torch.Tensor, "Span | None"]

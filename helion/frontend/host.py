@@ -60,7 +60,7 @@ class HostRunner(Runner):
 
     def eval_Name(self, node: ast.Name) -> Any:
         """A variable; one that device code bound does not exist here."""
-        if node.id in self.scope.device and node.id not in self.scope.host:
+        if node.id in self.scope.device and not {node.id} & {*self.scope.host, *self.inner}:
             raise exc.CannotReadDeviceVariableOnHost(self.source.span(node), name=node.id)
         return super().eval_Name(node)
 

@@ -23,7 +23,6 @@ _CONSTRUCTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.ClassDef: ("class", _OUTSIDE),
     ast.Continue: ("continue", _BOUNDS),
     ast.Delete: ("del", "leave it out: a value that is used no more takes no room"),
-    ast.DictComp: ("dict comprehension", "write the dict out"),
     ast.FunctionDef: ("def", "define the function at the top of the module, and call it"),
     ast.Import: ("import", "import at the top of the module"),
     ast.ImportFrom: ("from ... import", "import at the top of the module"),
