@@ -5,12 +5,12 @@ import helion.language as hl
 
 
 @helion.kernel(autotune_effort="none")
-def scale(x: torch.Tensor) -> torch.Tensor:
+def scale(x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     out = torch.empty_like(x)
-    numbers = x.tolist()
+    longest = sorted(lengths.tolist())
     for tile in hl.tile(x.size(0)):
-        out[tile] = x[tile] * numbers[0]
+        out[tile] = x[tile] * longest[0]
     return out
 
 
-scale(torch.ones(8))
+scale(torch.ones(8), torch.tensor([3, 5]))

@@ -5,11 +5,11 @@ import helion.language as hl
 
 
 @helion.kernel(autotune_effort="none")
-def histogram(x: torch.Tensor, bins: int) -> torch.Tensor:
-    out = torch.zeros([bins], dtype=torch.int32)
-    for tile in hl.tile(x.size(0)):
-        hl.atomic_add(out, [x[tile]], 1)
+def totals(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for row in hl.tile(x.size(0)):
+        out[row, :] = hl.associative_scan(torch.add, x[row, :], 1)
     return out
 
 
-histogram(torch.ones(8, dtype=torch.int64), 4)
+totals(torch.ones(8, 8))

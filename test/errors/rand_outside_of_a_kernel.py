@@ -1,4 +1,3 @@
-
 import helion.language as hl
 
 numbers = hl.rand([8], seed=7)

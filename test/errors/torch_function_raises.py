@@ -5,11 +5,11 @@ import helion.language as hl
 
 
 @helion.kernel(autotune_effort="none")
-def clip(x: torch.Tensor) -> torch.Tensor:
+def turned(x: torch.Tensor) -> torch.Tensor:
     out = torch.empty_like(x)
     for tile in hl.tile(x.size(0)):
-        out[tile] = torch.clamp(x[tile])
+        out[tile] = x[tile].transpose(0, 1)
     return out
 
 
-clip(torch.ones(8))
+turned(torch.ones(8))

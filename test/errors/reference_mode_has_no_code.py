@@ -1,0 +1,15 @@
+import torch
+
+import helion
+import helion.language as hl
+
+
+@helion.kernel(ref_mode=helion.RefMode.EAGER, print_output_code=True)
+def double(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = x[tile] * 2
+    return out
+
+
+double(torch.ones(8))
