@@ -124,7 +124,8 @@ def values_not_names(x):
         a = x[tile]
         b = a
         b += 1
-        b *= 2
+        b *= x[tile].float()
+        b.add_(1)
         x[tile] = b
         out[tile] = a - b
     return out, x
@@ -256,6 +257,7 @@ CASES = {  # a kernel, its arguments, its block sizes
         [16, 16, 16],
     ),
     "values": (values_not_names, lambda: (ramp(19),), [8]),
+    "values of half": (values_not_names, lambda: (ramp(19, dtype=torch.bfloat16),), [8]),
     "a number": (a_number_from_memory, lambda: (ramp(5),), None),
     "gathered": (gathered, lambda: (ramp(6, 5), indices(3, 0, 5, 5)), [2, 4]),
     "outer": (

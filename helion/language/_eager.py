@@ -7,6 +7,8 @@ compiled code: a load is a copy, `x += y` binds a new value, and subscripts are 
 from __future__ import annotations
 
 import dataclasses
+import dis
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +21,7 @@ from helion.language.indexing import joint_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from types import FrameType
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +131,8 @@ class EagerMode(TorchFunctionMode):
                 return load_eagerly(args[0], as_items(args[1]), None)
             if func is torch.Tensor.__setitem__:
                 return store_eagerly(args[0], as_items(args[1]), args[2], None)
-            func = _OUT_OF_PLACE.get(func, func)
+            if func in _IN_PLACE and _is_operator(inspect.currentframe()):
+                args = (args[0].clone(), *args[1:])
         args, named = pytree.tree_map(_as_size, (args, named))
         result = func(*args, **named)
         if sign := _SHIFTS.get(func):
@@ -150,17 +154,22 @@ class EagerMode(TorchFunctionMode):
             self._warn(exc.BlockSizeIgnoredInInterpretMode(block_size=sizes))
 
 
-# What `x += y` and its like call. `x = x + y` is what they mean in compiled code.
-_OUT_OF_PLACE: dict[Any, Any] = {
-    getattr(torch.Tensor, inplace): getattr(torch.Tensor, name)
-    for inplace, name in [
-        ("add_", "add"), ("sub_", "sub"), ("mul_", "mul"), ("div_", "div"), ("pow_", "pow"),
-        ("remainder_", "remainder"), ("floor_divide_", "floor_divide"),
-        ("__iand__", "__and__"), ("__ior__", "__or__"), ("__ixor__", "__xor__"),
-        ("__ilshift__", "__lshift__"), ("__irshift__", "__rshift__"),
-    ]
-}  # fmt: skip
-_OUT_OF_PLACE[torch.Tensor.__ipow__] = torch.Tensor.pow
+# What `x += y` and its like call, except for `x **= y`.
+_IN_PLACE = frozenset(
+    getattr(torch.Tensor, name)
+    for name in ("add_", "sub_", "mul_", "div_", "floor_divide_", "remainder_", "__iand__",
+                 "__ior__", "__ixor__", "__ilshift__", "__irshift__")
+)  # fmt: skip
+
+
+def _is_operator(function: FrameType | None) -> bool:
+    """Whether `x += y` called a function mode, and not `x.add_(y)`, which looks the same there."""
+    frame = function.f_back if function is not None else None
+    if frame is None:
+        return False
+    instruction = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+    return instruction == "BINARY_OP" or instruction.startswith("INPLACE_")
+
 
 _SHIFTS: dict[Any, int] = {
     torch.Tensor.add: 1, torch.add: 1, torch.Tensor.sub: -1, torch.sub: -1,
