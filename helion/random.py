@@ -12,6 +12,7 @@ True
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,6 @@ import torch
 
 from helion import exc, language
 from helion.language import _philox
-from helion.language._eager import EagerMode
 from helion.language.random import keys
 from helion.language.random.draws import eager_seed
 
@@ -45,6 +45,13 @@ __all__ = [
 ]
 
 
+@dataclasses.dataclass(frozen=True)
+class _Place:
+    """Stands for the eager mode, of which random operations ask only where they are."""
+
+    device: torch.device
+
+
 def _on_host(op: Op) -> Callable[..., Any]:
     """An operation as a function of plain tensors, on `device`, or where its first tensor is."""
 
@@ -54,7 +61,7 @@ def _on_host(op: Op) -> Callable[..., Any]:
         _check_range(bound.arguments["seed"])
         tensors = [a for a in bound.arguments.values() if isinstance(a, torch.Tensor)]
         device = bound.arguments.get("device") or (tensors[0].device if tensors else "cpu")
-        return op.run_reference(EagerMode(torch.device(device), {}), args, kwargs)
+        return op.run_reference(_Place(torch.device(device)), args, kwargs)
 
     return draw
 

@@ -8,6 +8,7 @@ import torch
 import helion  # before Triton, so that it can turn the interpreter on
 import helion.language as hl
 from helion import exc
+from helion._testing import DEVICE
 from helion.language import _philox
 from helion.runtime import interpreter
 
@@ -16,7 +17,6 @@ import triton
 import triton.language as tl
 
 interpreter.install()
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 SEEDS = [0, 1, -1, 2**31, 2**32 + 1, 2**63 - 1, -(2**63)]
 FACTOR = 1000003
 

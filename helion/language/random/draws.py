@@ -261,6 +261,7 @@ def fits_int32(ctx: LowerCtx, axes: Sequence[Axis], lengths: Sequence[Any]) -> b
     """Whether offsets are known to be below 2**31, or are an index that int32 holds.
 
     Args:
+        ctx: tells which sizes are those of a tensor.
         axes: what the offset is made of.
         lengths: the factor that each axis contributes.
     """

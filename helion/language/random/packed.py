@@ -78,7 +78,7 @@ def packed_values(
         )
     if _is_aligned(ctx, draw, group):
         return _by_group(ctx, draw, row, sizes, function, dtype, bits, test)
-    return _by_element(ctx, draw, row, wide, function, dtype, bits, test)
+    return _by_element(ctx, draw, row, function, dtype, bits, test)
 
 
 def _is_aligned(ctx: LowerCtx, draw: Draw, group: int) -> bool:
@@ -164,7 +164,6 @@ def _by_element(
     ctx: LowerCtx,
     draw: Draw,
     row: Any,
-    wide: bool,
     function: str,
     dtype: torch.dtype,
     bits: int,
@@ -172,7 +171,7 @@ def _by_element(
 ) -> Any:
     """Each element computes the counter of its group, and picks its own value."""
     group, rank = 128 // bits, len(draw.axes)
-    column = axis_index(ctx, draw.axes[-1], rank - 1, rank, wide) if rank else ctx.number(0)
+    column = axis_index(ctx, draw.axes[-1], rank - 1, rank, False) if rank else ctx.number(0)
     if column.dtype is None:
         column = ctx.cast(column, torch.int32)
     (c,) = ctx.assign(["column"], column.text)

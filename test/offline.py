@@ -1,0 +1,118 @@
+"""Compiles generated kernels for a GPU that is not there, in a process without the interpreter."""
+
+from __future__ import annotations
+
+import collections
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+_POINTEES = {
+    torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16",
+    torch.int64: "i64", torch.int32: "i32", torch.int16: "i16", torch.int8: "i8",
+    torch.uint64: "u64", torch.uint32: "u32", torch.uint16: "u16", torch.uint8: "u8",
+    torch.bool: "i1",
+}  # fmt: skip
+
+
+def case(bound: Any, config: Any, *args: Any) -> dict[str, Any]:
+    """What the other process needs to know of one kernel and one call."""
+    text = bound.to_triton_code(config, output_origin_lines=False)
+    seen: dict[str, Any] = {"text": text}
+
+    def launcher(kernel: Any, grid: Any, *values: Any, num_warps: int, num_stages: int) -> None:
+        del grid
+        names = list(kernel.fn.__code__.co_varnames[: len(values)])
+        notes = kernel.fn.__annotations__
+        constants = [n for n in names if "constexpr" in notes.get(n, "")]
+        given = dict(zip(names, values, strict=True))
+        seen.update(
+            name=kernel.fn.__name__,
+            constants={n: given[n] for n in constants},
+            signature={
+                n: "constexpr" if n in constants else _type(v, notes.get(n, ""))
+                for n, v in given.items()
+            },
+            options={"num_warps": num_warps, "num_stages": num_stages},
+        )
+
+    bound.compile_config(config)(*args, _launcher=launcher)
+    return seen
+
+
+def _type(value: Any, note: str) -> str:
+    if isinstance(value, torch.Tensor):
+        return "*" + _POINTEES[value.dtype]
+    if isinstance(value, float):
+        return "fp64" if "float64" in note else "fp32"
+    return "i64" if "int64" in note or not -(2**31) <= value < 2**31 else "i32"
+
+
+def compile_offline(cases: list[dict[str, Any]], *capabilities: int) -> list[dict[str, Any]]:
+    """Facts of each kernel for each compute capability.
+
+    Returns:
+        For each capability, and in it for each case: `memory`, PTX instructions that load, store,
+        synchronize or exchange, with their number; `instructions`, how many there are in all;
+        `conversions`, the dtypes of values that are exchanged between threads.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "cases.json"
+        path.write_text(json.dumps([cases, capabilities]))
+        environment = {**os.environ, "TRITON_INTERPRET": "0"}
+        command = [sys.executable, __file__, str(path)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _facts(given: dict[str, Any], capability: int, path: Path) -> dict[str, Any]:
+    # Here, because the process that runs the tests must import helion before Triton.
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    path.write_text(given["text"])
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    pointers = [i for i, t in enumerate(given["signature"].values()) if t.startswith("*")]
+    source = ASTSource(
+        getattr(module, given["name"]),
+        signature=given["signature"],
+        constexprs=given["constants"],
+        attrs={(i,): [["tt.divisibility", 16]] for i in pointers},
+    )
+    target = GPUTarget("cuda", capability, 32)
+    made = triton.compile(source, target=target, options=given["options"])
+    ptx = re.findall(r"(?m)^\t(?:@!?%p\d+\s+)?([a-z][\w.:]*)\s", made.asm["ptx"])
+    touching = ("ld.global", "st.global", "ld.shared", "st.shared", "bar", "shfl", "ldmatrix")
+    converted = re.findall(r"convert_layout .* -> tensor<(?:\d+x)+(\w+),", made.asm["ttgir"])
+    return {
+        "memory": collections.Counter(i for i in ptx if i.startswith(touching)),
+        "instructions": len(ptx),
+        "conversions": sorted(set(converted)),
+    }
+
+
+def _main(path: Path) -> None:
+    cases, capabilities = json.loads(path.read_text())
+    facts = [
+        [_facts(c, cc, path.with_name(f"case_{cc}_{i}.py")) for i, c in enumerate(cases)]
+        for cc in capabilities
+    ]
+    print(json.dumps(facts))
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))
