@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -91,3 +92,11 @@ def test_text_does_not_depend_on_the_order_of_hashes():
     command = [sys.executable, "-c", program]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert json.loads(run.stdout) == texts()
+
+
+def test_the_walkthrough_shows_what_the_code_prints():
+    docs = Path(__file__).parent.parent / "docs"
+    page = runpy.run_path(str(docs / "make_walkthrough.py"))["page"]()
+    assert page == (docs / "walkthrough.md").read_text(encoding="utf-8"), (
+        "run `python docs/make_walkthrough.py`, and read what changed"
+    )
