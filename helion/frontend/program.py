@@ -43,6 +43,7 @@ class TypedProgram:
         types: the type of each expression and parameter.
         constants: what `hl.specialize` compiled in.
         torch_device: where the kernel runs.
+        index_dtype: int32, or int64 where a tensor is too large for that.
     """
 
     source: FunctionSource
@@ -53,6 +54,7 @@ class TypedProgram:
     types: Mapping[ast.AST, Any]
     constants: Mapping[Origin, int]
     torch_device: torch.device
+    index_dtype: torch.dtype
 
     def printer(self) -> TypePrinter:
         """Prints types in the author's names."""
@@ -172,6 +174,7 @@ class _Analysis:
             types=self.host.types,
             constants=compilation.constants,
             torch_device=compilation.device,
+            index_dtype=compilation.options.index_dtype,
         )
 
     def _run_body(self, body: list[ast.stmt]) -> None:

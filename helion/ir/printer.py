@@ -80,7 +80,7 @@ _WISHES = {
 }
 
 # Longer lines push their own comment to the right, not everybody's.
-_WIDEST = 64
+_WIDEST = 76
 
 
 def dtype_name(dtype: torch.dtype) -> str:

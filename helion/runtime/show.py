@@ -106,8 +106,10 @@ def show_call(program: TypedProgram) -> str:
         if isinstance(value, torch.Tensor) and not value.is_contiguous():
             strides = f" strides {printer.sizes(value.stride())}"
         shown.append(f"{node.arg}: {printer.show(value)}{strides}")
-    constants = [f"{printer.origin(o)} == {v}" for o, v in program.constants.items()]
-    return " ".join([f"{program.source.name}({', '.join(shown)})", *constants])
+    facts = [f"{printer.origin(o)} == {v}" for o, v in program.constants.items()]
+    if program.index_dtype is torch.int64:
+        facts.append("64-bit indices")
+    return ", ".join([f"{program.source.name}({', '.join(shown)})", *facts])
 
 
 def show_graph(program: TypedProgram) -> str:
