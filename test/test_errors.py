@@ -28,6 +28,7 @@ PROGRAMS = sorted(ERRORS.glob("*.py"))
 # Raised by the code, but by no program that is small and the same on each machine.
 NOT_SHOWN = {
     "AutotuningDisallowedInEnvironment": "needs an environment variable",
+    "BreakpointInDeviceLoopRequiresInterpret": "needs a GPU; see `test_debugging.py`",
     "IncompatibleInterpretModes": "needs an environment variable",
     "InternalError": "a bug of ours; tested below",
     "NoConfigFound": "needs a search that fails",

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 class LoweringContext(Kernel):
     """A kernel that lowerings can build expressions with; implements `LowerCtx`."""
 
+    def statement(self, text: str) -> None:
+        """A statement where the code stands."""
+        self.body.line(text)
+
     def cast(self, value: Expression, dtype: torch.dtype) -> Expression:
         """The value in another dtype."""
         return ex.cast(value, dtype)

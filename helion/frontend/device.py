@@ -20,7 +20,7 @@ from helion.frontend.statements import ReturnValue, Runner
 from helion.ir.describe import type_name
 from helion.ir.symbols import SYMBOLIC, is_number, kind_of, known_int
 from helion.ir.tiles import HostTensor, TileAxis, TileItem
-from helion.language import memory, tiles, views
+from helion.language import debugging, memory, tiles, views
 from helion.language._op import Op
 
 if TYPE_CHECKING:
@@ -189,6 +189,8 @@ class DeviceEvaluator(Runner):
     ) -> Any:
         """Call an operation of the language, the author's function, torch, or plain Python."""
         self.recorder.span = self.source.span(node)
+        if isinstance(function, BuiltinFunctionType):
+            function = debugging.BUILTINS.get(function, function)
         if isinstance(function, Op):
             return self.call_op(function, args, kwargs, node)
         if function in _TILE_SUMS and isinstance(args[0], (TileAxis, TileItem)):
@@ -244,8 +246,6 @@ class DeviceEvaluator(Runner):
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: Any, node: ast.AST
     ) -> Any:
         """A call that involves no tensor."""
-        if function is print:
-            raise exc.UnsupportedOperation(self.source.span(node), api="print")
         try:
             return (arithmetic.replaces(function, args) or function)(*args, **kwargs)
         except exc.Base:

@@ -14,6 +14,7 @@ from helion.language.atomics import (
 )
 from helion.language.constants import constexpr, specialize
 from helion.language.creation import arange, full, zeros
+from helion.language.debugging import breakpoint, device_print
 from helion.language.later import LATER, later
 from helion.language.loops import grid, register_block_size, static_range, tile
 from helion.language.matmul import dot
@@ -62,7 +63,9 @@ __all__ = [
     "atomic_xchg",
     "atomic_xor",
     "bernoulli",
+    "breakpoint",
     "constexpr",
+    "device_print",
     "dot",
     "exponential",
     "fold_in",

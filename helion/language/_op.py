@@ -118,6 +118,10 @@ class LowerCtx(Protocol):
         """The expression of a scalar."""
         ...
 
+    def statement(self, text: str) -> None:
+        """Emit a statement."""
+        ...
+
     def seed(self, value: Any) -> Any:
         """The expression of a seed, 64 bits wide."""
         ...

@@ -8,7 +8,7 @@ import helion.language as hl
 def double(x: torch.Tensor) -> torch.Tensor:
     out = torch.empty_like(x)
     for tile in hl.tile(x.size(0)):
-        print("tile", tile.id)
+        print(tile.id)
         out[tile] = x[tile] * 2
     return out
 
