@@ -72,7 +72,9 @@ class Outcome:
 
 def all_parts(workers: int) -> list[Part]:
     """The tests first, since a wrong kernel needs no timing; then the benchmarks."""
-    pytest = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations=10")
+    # Some machines have pytest-benchmark, which warns of every parallel run; warnings are errors here.
+    quiet = ("-p", "no:cacheprovider", "-p", "no:benchmark")
+    pytest = (sys.executable, "-m", "pytest", "-q", *quiet, "--durations=10")
     # Large tests run alone: several at once would not fit on the GPU.
     spread = ("-n", str(workers)) if workers > 1 and importlib.util.find_spec("xdist") else ()
     tests = [
