@@ -17,7 +17,7 @@ from helion.codegen.expression import Expression
 from helion.codegen.pointwise import POINTWISE
 from helion.ir.control import CONTROL_FLOW, for_loop, getitem, if_else
 from helion.ir.graph import Node, args_of, facts, value_of
-from helion.ir.masking import keep_inside
+from helion.ir.masking import count_inside, keep_inside
 from helion.ir.printer import dtype_name
 from helion.ir.symbols import is_number, known_int
 from helion.language import atomics, creation, matmul, memory, tiles, views
@@ -254,6 +254,7 @@ _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
     tiles.tile_index: _tile_index,
     getitem: _getitem,
     keep_inside: reductions.inside,
+    count_inside: reductions.count_inside,
     prims.sum.default: reductions.reduce,
     prims.prod.default: reductions.reduce,
     prims.amax.default: reductions.reduce,

@@ -159,6 +159,14 @@ def _keep(value: Expression, dim: int, rank: int) -> Expression:
     return Expression(f"{value.within(ex.ATOM)}[{text}]", value.dtype, tuple(shape))
 
 
+def count_inside(kernel: LoweringContext, node: Node) -> Expression:
+    """`count_inside`: the divisor of a mean."""
+    number = count(kernel, args_of(node)[0], args_of(node)[1])
+    if number.text.isdigit():
+        return ex.literal(float(number.text))
+    return ex.cast(number.typed(number.dtype or kernel.index_dtype), kernel.dtype_of(node))
+
+
 def variance(kernel: LoweringContext, node: Node) -> Expression:
     """`prims.var`: the mean of squared distances, in two passes over the block."""
     source, given, correction = args_of(node)[0], args_of(node)[1], args_of(node)[2]

@@ -94,7 +94,7 @@ class Compilation:
     parameters: dict[str, exc.Span] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.recorder = Recorder(self.symbols)
+        self.recorder = Recorder(self.symbols, lambda: self.loops)
 
     def fake(self, value: Any, text: str) -> Any:
         """A real value of the host as the front end interprets it: tensors become fake ones."""

@@ -33,6 +33,8 @@ KEPT = frozenset(
     }
 )
 
+MEANS = frozenset({aten.mean.default, aten.mean.dim})
+
 # The same elements in another shape: one node, whatever the way there.
 RESHAPES = frozenset(
     {
@@ -154,6 +156,11 @@ def _lerp_scalar(start: torch.Tensor, end: torch.Tensor, weight: Any) -> torch.T
     return torch.lerp(start, end, torch.full([], weight, dtype=start.dtype, device=start.device))
 
 
+def _var_mean(x: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    dim, keepdim = args[0] if args else None, kwargs.get("keepdim", False)
+    return torch.var(x, *args, **kwargs), torch.mean(x, dim, keepdim)
+
+
 # Ours in the place of torch's, which are missing or long.
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.__lshift__.Tensor: torch.bitwise_left_shift,
@@ -171,4 +178,5 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.mvlgamma.default: _mvlgamma,
     aten.pow.Tensor_Scalar: _pow,
     aten.sign.default: _sign,
+    aten.var_mean.correction: _var_mean,
 }

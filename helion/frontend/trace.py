@@ -20,6 +20,7 @@ from helion.frontend.decompositions import (
     CREATIONS,
     DECOMPOSITIONS,
     KEPT,
+    MEANS,
     PROMOTED,
     RESHAPES,
     fill_of,
@@ -28,6 +29,8 @@ from helion.frontend.decompositions import (
 from helion.ir.control import getitem
 from helion.ir.dtypes import TRITON_DTYPES
 from helion.ir.graph import emit, facts, set_facts
+from helion.ir.masking import count_inside
+from helion.ir.symbols import BlockSymbol, known_int
 from helion.language import creation
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from helion.exc import Span
     from helion.ir.graph import Node
     from helion.ir.symbols import Symbols
+    from helion.ir.tiles import TileAxis
 
 aten = torch.ops.aten
 prims = torch.ops.prims
@@ -84,9 +88,10 @@ class Recorder(TorchDispatchMode):
              %d = prims.where(keep, c, 0.0)
     """
 
-    def __init__(self, symbols: Symbols) -> None:
+    def __init__(self, symbols: Symbols, loops: Callable[[], Sequence[TileAxis]]) -> None:
         super().__init__()
         self.symbols = symbols
+        self.loops = loops
         self.builder = GraphBuilder()
         self.span: Span | None = None
         # The fake tensor is kept beside its node, so that its id is not used again.
@@ -178,6 +183,9 @@ class Recorder(TorchDispatchMode):
             return self._reinterpret(*args)
         if func in PROMOTED:
             return self._promoted(func, args, kwargs)
+        if func in MEANS and self._spans_tile(*args):
+            with self:
+                return self._mean(*args, **kwargs)
         if (plain := out_of_place(func)) is not None:
             return self._in_place(plain, args, kwargs)
         if func.namespace == "prims" or func in KEPT:
@@ -224,6 +232,34 @@ class Recorder(TorchDispatchMode):
         result = torch.empty_like(result)
         self.record(aten.view.dtype, (value,), result)
         return result
+
+    def _is_tiled(self, size: Any) -> bool:
+        """Whether a dimension may be a tile's, which has fewer elements at the end of its range."""
+        if any(isinstance(o, BlockSymbol) for o in self.symbols.origins_in(size)):
+            return True
+        fixed = {known_int(axis.size) for axis in self.loops() if axis.block is not None}
+        return known_int(size) in fixed - {None, 1}
+
+    def _spans_tile(self, value: torch.Tensor, dims: Sequence[int] | None = None, *_: Any) -> bool:
+        chosen = value.shape if not dims else [value.shape[d] for d in dims]
+        return value.dtype.is_floating_point and any(map(self._is_tiled, chosen))
+
+    def _mean(
+        self,
+        value: torch.Tensor,
+        dims: Sequence[int] | None = None,
+        keepdim: bool = False,
+        *,
+        dtype: torch.dtype | None = None,
+    ) -> Any:
+        """A mean divides by the elements that a tile has, not by its block size."""
+        chosen = [d % value.dim() for d in dims or range(value.dim())]
+        result = dtype or value.dtype
+        wide = torch.float64 if result is torch.float64 else torch.float32
+        total = torch.sum(value.to(wide), chosen, keepdim)
+        count = torch.empty([], dtype=wide, device=value.device)
+        self.record(count_inside, (value, chosen), count)
+        return (total / count).to(result)
 
     def _promoted(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         compute, dtype = elementwise_dtypes(*args, type_promotion_kind=PROMOTED[func])

@@ -1,4 +1,4 @@
-"""Padding made explicit: the one node of the device IR that speaks of lanes outside of a range."""
+"""Padding made explicit: the nodes of the device IR that speak of lanes outside of a range."""
 
 from __future__ import annotations
 
@@ -15,5 +15,15 @@ def keep_inside(value: Any, dims: Sequence[int], identity: float) -> Any:
         value: the block.
         dims: the dimensions whose ranges count.
         identity: what the lanes hold, so that an accumulation does not see them.
+    """
+    raise AssertionError("a node of the device IR is not called")
+
+
+def count_inside(value: Any, dims: Sequence[int]) -> float:
+    """How many elements of a block are inside of their range, in the product of some dimensions.
+
+    Args:
+        value: the block; the last tile of a range has fewer elements than the others.
+        dims: the dimensions that count.
     """
     raise AssertionError("a node of the device IR is not called")
