@@ -72,7 +72,7 @@ class Outcome:
 
 def all_parts(workers: int) -> list[Part]:
     """The tests first, since a wrong kernel needs no timing; then the benchmarks."""
-    # Some machines have pytest-benchmark, which warns of every parallel run; warnings are errors here.
+    # pytest-benchmark, where installed, warns of every parallel run; warnings are errors here.
     quiet = ("-p", "no:cacheprovider", "-p", "no:benchmark")
     pytest = (sys.executable, "-m", "pytest", "-q", *quiet, "--durations=10")
     # Large tests run alone: several at once would not fit on the GPU.
