@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+import tempfile
 
 import hypothesis
 import pytest
@@ -13,6 +16,16 @@ DEFAULT_GIB = 32
 # The same examples in each run, none remembered; no deadline, since an interpreted kernel is slow.
 hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
 hypothesis.settings.load_profile("same")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # No test reads what an earlier run compiled.
+    config.helion_cache = tempfile.mkdtemp(prefix="helion_test_")
+    os.environ["HELION_CACHE_DIR"] = config.helion_cache
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(config.helion_cache, ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

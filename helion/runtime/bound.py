@@ -58,6 +58,7 @@ class BoundKernel:
         key: the specialization key of the arguments.
         config_spec: the configs that it can run with.
         constants: sizes and ints that `hl.specialize` compiled in.
+        warned: whether there were warnings.
         run: runs with the chosen config; takes arguments of this kind, by position.
     """
 
@@ -68,6 +69,7 @@ class BoundKernel:
         self.settings = kernel.settings
         self.device = device
         self.key = key
+        self.warned = False
         self.index_dtype = self._index_dtype(arguments)
         self._globals = kernel.fn.__globals__
         self.program: TypedProgram = analyze(
@@ -117,10 +119,15 @@ class BoundKernel:
 
     def _frontend_options(self) -> Options:
         ignored = self.settings.ignore_warnings
+
+        def warn(warning: exc.BaseWarning) -> None:
+            self.warned = True
+            exc.emit_warning(warning, ignored)
+
         return Options(
             static_shapes=self.settings.static_shapes,
             index_dtype=self.index_dtype,
-            warn=lambda warning: exc.emit_warning(warning, ignored),
+            warn=warn,
         )
 
     def _reader(
@@ -208,7 +215,8 @@ class BoundKernel:
         self.set_config(config)
         return config
 
-    def _chosen(self, config: Config | Mapping[str, Any] | None) -> Config:
+    def chosen_config(self, config: Config | Mapping[str, Any] | None = None) -> Config:
+        """A given config, the one that is set, or the one that is implied."""
         if config is None:
             config = self._config or implied_config(self)
         if config is None:
@@ -219,7 +227,7 @@ class BoundKernel:
 
     def _complete(self, config: Config | Mapping[str, Any] | None) -> Config:
         with exc.pointing_at(self._place):
-            chosen = dict(Config(**self._chosen(config)))  # a copy that shares no list
+            chosen = dict(Config(**self.chosen_config(config)))  # a copy that shares no list
             self.config_spec.normalize(chosen)
             return Config(**chosen)
 
@@ -247,7 +255,7 @@ class BoundKernel:
             self._compiled[complete] = (function, path)
         _LOG.info("compiled %s with %r: %s", name, complete, path)
         if allow_print:
-            self._print(self._chosen(config), path)
+            self._print(self.chosen_config(config), path)
         return function
 
     def _print(self, config: Config, path: str) -> None:

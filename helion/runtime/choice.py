@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     from helion.runtime.bound import BoundKernel
     from helion.runtime.config import Config
+    from helion.runtime.kernel import Kernel
+    from helion.runtime.settings import Settings
 
-__all__ = ["choose_config", "implied_config", "search_config"]
+__all__ = ["announce", "choose_config", "implied_config", "needs_no_search", "search_config"]
 
 _LOG = logging.getLogger(__name__)
 _WARM_UP, _RUNS = 3, 20
@@ -28,14 +30,28 @@ _WARM_UP, _RUNS = 3, 20
 _TOLERANCE = 1e-2
 
 
+def needs_no_search(kernel: Kernel) -> bool:
+    """Whether the config follows from the kernel and the sizes alone, in every process."""
+    settings, configs = kernel.settings, kernel.configs
+    if _is_implied(settings, configs):
+        return True
+    searches = settings.force_autotune or callable(settings.autotuner_fn)
+    return not configs and not searches and not _is_search_forbidden()
+
+
+def _is_implied(settings: Settings, configs: Sequence[Config]) -> bool:
+    if len(configs) == 1 and not settings.force_autotune:
+        return True
+    return settings.autotune_effort == "none" and (settings.force_autotune or not configs)
+
+
 def implied_config(bound: BoundKernel) -> Config | None:
     """The config that needs no search; None if several are given, or a search is forced."""
-    settings = bound.settings
-    if len(bound.configs) == 1 and not settings.force_autotune:
+    if not _is_implied(bound.settings, bound.configs):
+        return None
+    if len(bound.configs) == 1 and not bound.settings.force_autotune:
         return bound.configs[0]
-    if settings.autotune_effort == "none" and (settings.force_autotune or not bound.configs):
-        return bound.config_spec.default_config()
-    return None
+    return bound.config_spec.default_config()
 
 
 def choose_config(bound: BoundKernel, args: Sequence[Any]) -> Config:
@@ -47,9 +63,19 @@ def choose_config(bound: BoundKernel, args: Sequence[Any]) -> Config:
     config = implied_config(bound)
     if config is None:
         return search_config(bound, args, force=bound.settings.force_autotune)
-    if len(bound.configs) != 1 or bound.settings.force_autotune:
-        print(f"Using implicit config: {config!r}", file=sys.stderr)
+    announce(bound.kernel, repr(config))
     return config
+
+
+def announce(kernel: Kernel, config: str) -> None:
+    """Say which config runs, if the author asked for the default one."""
+    given = len(kernel.configs) == 1 and not kernel.settings.force_autotune
+    if not given and kernel.settings.autotune_effort == "none":
+        print(f"Using implicit config: {config}", file=sys.stderr)
+
+
+def _is_search_forbidden() -> bool:
+    return os.environ.get("HELION_DISALLOW_AUTOTUNING", "0") not in ("", "0")
 
 
 def search_config(
@@ -60,7 +86,7 @@ def search_config(
     Without either it is the default config, which is good but not measured.
     """
     name = bound.kernel.name
-    if os.environ.get("HELION_DISALLOW_AUTOTUNING", "0") not in ("", "0"):
+    if _is_search_forbidden():
         raise exc.AutotuningDisallowedInEnvironment(name=name)
     make_search = bound.settings.autotuner_fn
     if callable(make_search):

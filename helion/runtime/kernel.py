@@ -18,6 +18,7 @@ from helion.language.constants import constexpr
 from helion.runtime import specialization
 from helion.runtime.calls import unwrapped, without_history
 from helion.runtime.config import Config
+from helion.runtime.recall import RecalledKernel, fingerprint, keep, recall
 from helion.runtime.reference import Reference
 from helion.runtime.settings import RefMode, Settings
 from helion.runtime.specialization import Probe, make_probe
@@ -68,6 +69,7 @@ class Kernel:
         self.configs = [c if isinstance(c, Config) else Config(**c) for c in configs]
         self._key = key
         self._bound: dict[Hashable, BoundKernel] = {}
+        self._recalled: dict[Hashable, RecalledKernel] = {}
         # Made when it is needed: `torch._dynamo` takes a second to import.
         self._opaque: Callable[..., Any] | None = None
         self.lock = threading.RLock()
@@ -114,10 +116,33 @@ class Kernel:
         probe = self._probes.get(tuple(map(type, args)))
         bound = None if probe is None else probe.find(*args)
         if bound is None:
-            bound = self.bind(args)
+            bound = self._bind_or_recall(args)
         elif bound.constants:
             bound = bound.for_args(args)
         return without_history(bound.run, args)
+
+    def _bind_or_recall(self, args: tuple[Any, ...]) -> BoundKernel | RecalledKernel:
+        """As `bind`, for a call; without the compiler if an earlier process did its work."""
+        key = self.specialization_key(args)
+        self._checked_device(args)
+        with self.lock:
+            if key not in self._bound and key not in self._recalled:
+                place = fingerprint(self, args)
+                recalled = None if place is None else recall(self, place)
+                if recalled is not None:
+                    self._recalled[key] = recalled
+                else:
+                    bound = self.bind(args)
+                    bound.ensure_config_exists(args)
+                    if place is not None:
+                        keep(self, place, bound)
+            if key in self._bound:
+                return self.bind(args)
+        recalled = self._recalled[key]
+        probe = self._probe(args)
+        if probe is not None:
+            probe.remember(args, recalled)
+        return recalled
 
     def normalize_args(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """All arguments by position, defaults filled in.
@@ -143,22 +168,27 @@ class Kernel:
         args = tuple(args) if len(args) == self._arity else self.normalize_args(*args)
         if self._state is not self.settings.state:
             self._read_settings()
-        kinds = tuple(map(type, args))
-        if kinds not in self._probes:
-            static = self.settings.static_shapes
-            self._probes[kinds] = make_probe(kinds, self._constexprs, static, self._key)
         bound = self.remembered(args)
         if bound is None:
             bound = self._bind_exactly(args)
-            probe = self._probes.get(kinds)
+            probe = self._probe(args)
             if probe is not None:
                 probe.remember(args, bound)
         return bound.for_args(args)
 
+    def _probe(self, args: Sequence[Any]) -> Probe | None:
+        """The probe for arguments of these types; made if there is none."""
+        kinds = tuple(map(type, args))
+        if kinds not in self._probes:
+            static = self.settings.static_shapes
+            self._probes[kinds] = make_probe(kinds, self._constexprs, static, self._key)
+        return self._probes[kinds]
+
     def remembered(self, args: Sequence[Any]) -> BoundKernel | None:
         """The bound kernel for arguments of this kind, if a short look finds it."""
         probe = self._probes.get(tuple(map(type, args)))
-        return None if probe is None else probe.find(*args)
+        found = None if probe is None else probe.find(*args)
+        return None if isinstance(found, RecalledKernel) else found
 
     def _bind_exactly(self, args: tuple[Any, ...]) -> BoundKernel:
         """The bound kernel by the exact key; made if there is none."""
@@ -253,6 +283,7 @@ class Kernel:
         """Forget everything that was compiled."""
         with self.lock:
             self._bound.clear()
+            self._recalled.clear()
             self._probes.clear()
 
     def __reduce__(self) -> str:

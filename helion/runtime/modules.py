@@ -71,7 +71,7 @@ def load_module(name: str, text: str, source: Mapping[str, Any] | None = None) -
     """
     path = cache_dir() / "modules" / f"{name}_{content_key(text)}.py"
     try:
-        _write_once(path, text)
+        write_once(path, text)
     except OSError as error:
         _LOG.warning("cannot write %s, which holds generated code for reading: %s", path, error)
     # Triton and tracebacks read the source through this; no time stamp, so it is never read again.
@@ -86,7 +86,7 @@ def load_module(name: str, text: str, source: Mapping[str, Any] | None = None) -
     return module
 
 
-def _write_once(path: Path, text: str) -> None:
+def write_once(path: Path, text: str) -> None:
     """Make the file hold the text, unless it does; a reader never sees half of it."""
     try:
         if path.read_bytes() == text.encode():
