@@ -175,3 +175,49 @@ def test_a_config_that_does_not_fit(keys, message):
             torch.randn(70, 45, device=DEVICE), 1
         )
     assert message in str(caught.value)
+
+
+@helion.kernel()
+def bias(x: torch.Tensor, y: torch.Tensor, w: torch.Tensor, seed: int) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for a, b in hl.tile(x.size()):
+        noise = hl.rand([a, b], seed) + hl.rand([b], seed)[None, :]
+        out[a, b] = torch.where(x[a, b] > 0, y[a, b], 0.0) + w[b][None, :] * noise
+    return out
+
+
+@helion.kernel()
+def with_begins(x: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for a, b in hl.tile(x.size()):
+        out[a, b] = x[a, b] + a.begin
+    return out
+
+
+@pytest.mark.parametrize("static", [True, False], ids=["static", "dynamic"])
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]], ids=str)
+@pytest.mark.parametrize("pid_type", ["flat", "persistent_interleaved"])
+def test_flattened(pid_type, order, static):
+    x, w = torch.randn(37, 45, device=DEVICE), torch.randn(45, device=DEVICE)
+    y = torch.randn(45, 37, device=DEVICE).t()
+    expected = with_config(bias, static, block_sizes=[64, 64])(x, y, w, 5)
+    keys = {"block_sizes": [4, 32], "loop_orders": [order], "pid_type": pid_type}
+    kernel = with_config(bias, static, flatten_loops=[True], **keys)
+    assert torch.equal(kernel(x, y, w, 5), expected)
+    assert "flat_index" in kernel.bind((x, y, w, 5)).to_triton_code(kernel.configs[0])
+
+
+def test_flattened_contiguous_memory_is_one_row():
+    x, y = torch.randn(37, 45, device=DEVICE), torch.randn(37, 45, device=DEVICE)
+    kernel = with_config(bias, block_sizes=[4, 32], flatten_loops=[True])
+    code = kernel.bind((x, y, x[0], 1)).to_triton_code(kernel.configs[0])
+    assert "tl.load(x + flat_index, flat_mask, other=0)" in code
+    assert "tl.load(w + b_index, flat_mask, other=0)" in code
+
+
+def test_what_cannot_be_flattened_is_left_as_it_is():
+    x = torch.randn(37, 45, device=DEVICE)
+    kernel = with_config(with_begins, block_sizes=[4, 32], flatten_loops=[True])
+    begins = torch.arange(37, device=DEVICE)[:, None] // 4 * 4
+    assert torch.equal(kernel(x), x + begins)
+    assert "flat_index" not in kernel.bind((x,)).to_triton_code(kernel.configs[0])

@@ -10,6 +10,7 @@ import torch
 from helion.codegen import expression as ex
 from helion.codegen.control import range_text
 from helion.codegen.expression import Expression
+from helion.codegen.flat import can_flatten, flat_count, open_flat
 from helion.codegen.kernel import AxisNames
 from helion.ir.symbols import known_int
 
@@ -27,21 +28,26 @@ class GridChoice:
     """How the config maps one top-level loop to program ids.
 
     Attributes:
-        order: the axes from the slowest to the fastest.
+        axes: from the slowest to the fastest.
         group: how many tiles of the fastest axis are swept together along the next (L2 reuse).
+        is_flat: whether the axes are one row of indices.
     """
 
-    order: tuple[int, ...]
+    axes: tuple[TileAxis, ...]
     group: int = 1
+    is_flat: bool = False
 
 
 def choices(kernel: LoweringContext) -> list[GridChoice]:
     """What a config says of each top-level loop."""
     groups = iter(kernel.config["l2_groupings"])
-    return [
-        GridChoice(kernel.loop_order(loop.axes), next(groups) if len(loop.axes) > 1 else 1)
-        for loop in kernel.program.loops
-    ]
+    result: list[GridChoice] = []
+    for loop in kernel.program.loops:
+        axes = tuple(loop.axes[i] for i in kernel.loop_order(loop.axes))
+        group = next(groups) if len(axes) > 1 else 1
+        is_flat = kernel.wants_flat(loop.axes) and can_flatten(kernel.program.symbols, loop)
+        result.append(GridChoice(axes, group, is_flat))
+    return result
 
 
 def emit_grid(
@@ -57,21 +63,21 @@ def emit_grid(
     root.attach(kernel.head, 0)
     chosen = choices(kernel)
     if config["pid_type"] == "xyz":
-        axes = [loops[0].axes[i] for i in chosen[0].order]
+        axes = chosen[0].axes
         ids = [f"tl.program_id({len(axes) - 1 - place})" for place in range(len(axes))]
         _emit_loop(kernel, loops[0], chosen[0], ids, root, lower)
         kernel.body = root
         return [count_text(kernel, a, host=True) for a in reversed(axes)]
     if config["pid_type"] == "flat":
-        grids = [programs_text(kernel, loop.axes, host=True) for loop in loops]
+        grids = [programs_text(kernel, choice, host=True) for choice in chosen]
         pid = "tl.program_id(0)"
-        if len(loops) > 1 or any(len(loop.axes) > 1 for loop in loops):
+        if len(loops) > 1 or any(len(c.axes) > 1 and not c.is_flat for c in chosen):
             pid = kernel.names.fresh("pid")
             root.line(f"{pid} = tl.program_id(0)")
         counts = [kernel.parameter("_PROGRAMS", grid) for grid in grids[:-1]]
         launch, body = [" + ".join(grids)], root
     else:
-        counts = [_counted(kernel, loop, root) for loop in loops]
+        counts = [_counted(kernel, choice, root) for choice in chosen]
         pid, body = _persistent(kernel, config, counts, root)
         launch = [_persistent_programs(config)]
     parts = [(body, pid)] if len(loops) == 1 else _branches(kernel, body, counts, len(loops), pid)
@@ -92,14 +98,18 @@ def _emit_loop(
     """One top-level loop: `ids` is one program id for all its axes, or one for each in order."""
     kernel.body = body
     kernel.origin(loop.span)
-    axes = [loop.axes[i] for i in choice.order]
+    axes = choice.axes
     prelude = body.block()
-    if len(ids) != len(axes):
-        ids = _split(kernel, axes, choice.group, ids[0], prelude)
-    for axis, own in zip(axes, ids, strict=True):
-        _begin(kernel, axis, own, prelude)
     kernel.body = body.block()
+    if choice.is_flat:
+        kernel.flat = open_flat(kernel, axes, ids[0], prelude)
+    else:
+        if len(ids) != len(axes):
+            ids = _split(kernel, axes, choice.group, ids[0], prelude)
+        for axis, own in zip(axes, ids, strict=True):
+            _begin(kernel, axis, own, prelude)
     lower(kernel, loop.graph)
+    kernel.flat = None
 
 
 # -- how many programs ----------------------------------------------------------------------------
@@ -123,16 +133,18 @@ def _step(axis: TileAxis) -> Any:
     return axis.size if axis.block is not None else axis.step
 
 
-def programs_text(kernel: LoweringContext, axes: Sequence[TileAxis], host: bool) -> str:
+def programs_text(kernel: LoweringContext, choice: GridChoice, host: bool) -> str:
     """The number of tiles of a loop."""
-    counts = [count_text(kernel, a, host) for a in axes]
+    if choice.is_flat:
+        return flat_count(kernel, choice.axes, host)
+    counts = [count_text(kernel, a, host) for a in choice.axes]
     if len(counts) == 1:
         return counts[0]
     return " * ".join(c if c.startswith(("tl.", "triton.")) else ex.operand(c) for c in counts)
 
 
-def _counted(kernel: LoweringContext, loop: TopLoop, body: Block) -> str:
-    text = programs_text(kernel, loop.axes, host=False)
+def _counted(kernel: LoweringContext, choice: GridChoice, body: Block) -> str:
+    text = programs_text(kernel, choice, host=False)
     if text.isdigit() or text.isidentifier():
         return text
     name = kernel.names.fresh("tiles")

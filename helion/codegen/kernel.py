@@ -18,9 +18,10 @@ from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.lanes import lanes_in
 from helion.codegen.names import Block, Names
-from helion.ir.control import all_loops, loop_axes, nodes_within
+from helion.codegen.wide import numbers_in_seeds
+from helion.ir.control import all_loops, is_flattenable, loop_axes, nodes_within
 from helion.ir.graph import Node, facts, value_of
-from helion.ir.scalars import ScalarPrinter
+from helion.ir.scalars import ScalarPrinter, SignedPrinter
 from helion.ir.symbols import (
     AxisNumber,
     BlockSymbol,
@@ -37,6 +38,7 @@ from helion.ir.tiles import HostTensor
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from helion.codegen.flat import FlatTile
     from helion.codegen.lanes import Lanes
     from helion.exc import Span
     from helion.ir.graph import DeviceProgram
@@ -115,12 +117,15 @@ class Kernel:
         self.dot_precision = "tf32"
         self.config: Mapping[str, Any] = {}
         self.loop_axes = loop_axes(program)
+        self._flattenable = [x.axes[0] for x in all_loops(program) if is_flattenable(x)]
         self._several = [loop.axes[0] for loop in all_loops(program) if len(loop.axes) > 1]
         self._bounds: dict[Any, str] = {}
         self._shared: dict[str, tuple[str, Block]] = {}
         self._chosen: collections.Counter[str] = collections.Counter()
         self.indexing: frozenset[str] = frozenset()
+        self.flat: FlatTile | None = None
         self._lanes = lanes_in(program)
+        self._in_seeds = numbers_in_seeds(program)
         floats = ex.TRITON_DTYPES[self.float_dtype]
         self._printer = ScalarPrinter(self._symbol, on_device=True, floats=floats)
         self._wide_printer = ScalarPrinter(self._wide_symbol, on_device=True, floats=floats)
@@ -206,6 +211,8 @@ class Kernel:
         if expr.is_number and kind is float:
             return ex.literal(float(expr))
         dtype = {int: self.index_dtype, float: self.float_dtype, bool: torch.bool}[kind]
+        if kind is int and self._in_seeds.intersection(self.program.symbols.origins_in(value)):
+            dtype = torch.int64
         host = self.host_numbers.get((expr, kind))
         if host is not None:
             return Expression(self._number(host, kind), dtype)
@@ -230,10 +237,11 @@ class Kernel:
         def widened(symbol: sympy.Symbol) -> str:
             origin = self.program.symbols.origins[symbol]
             if isinstance(origin, HostNumber):
-                return self.parameter(origin.text, origin.text, wide=True)
+                text = self._given(origin.text)
+                return self.parameter(text, text, wide=True)
             return f"tl.cast({self._symbol(symbol)}, tl.int64)"
 
-        text = ScalarPrinter(widened, on_device=True).doprint(expr)
+        text = SignedPrinter(widened, on_device=True).doprint(expr)
         binds = ex.ATOM if isinstance(expr, sympy.Symbol) else ex.COMPARE
         return Expression(text, torch.int64, (), binds)
 
@@ -251,7 +259,7 @@ class Kernel:
     def _symbol(self, symbol: sympy.Symbol) -> str:
         origin = self.program.symbols.origins[symbol]
         if isinstance(origin, HostNumber):
-            return self._number(origin.text, origin.kind)
+            return self._number(self._given(origin.text), origin.kind)
         if isinstance(origin, HostSize):
             known = self.host_numbers.get((symbol, int))
             if known is not None:
@@ -283,7 +291,7 @@ class Kernel:
     def _host_symbol(self, symbol: sympy.Symbol) -> str:
         origin = self.program.symbols.origins[symbol]
         if isinstance(origin, HostNumber):
-            return origin.text
+            return self._given(origin.text)
         if isinstance(origin, HostSize):
             known = self.host_numbers.get((symbol, int))
             return known or self._of_argument(origin)
@@ -294,12 +302,15 @@ class Kernel:
         return self.host_text(block.fixed)
 
     def _of_argument(self, origin: HostSize) -> str:
-        """A size or stride of an argument, whatever its name is bound to at the launch."""
-        text = origin.text
+        """A size or stride of an argument."""
+        return f"{self._given(origin.text)}.{origin.what}({origin.dim})"
+
+    def _given(self, text: str) -> str:
+        """What reaches an argument, or a part of it, whatever its name means at the launch."""
         name = re.split(r"[.\[]", text)[0]
         if name in self.rebound:
-            text = self.kept.setdefault(name, f"_{name}_given") + text[len(name) :]
-        return f"{text}.{origin.what}({origin.dim})"
+            return self.kept.setdefault(name, f"_{name}_given") + text[len(name) :]
+        return text
 
     def _axis_number(self, number: AxisNumber) -> str:
         names = self.axes[number.axis]
@@ -337,6 +348,12 @@ class Kernel:
         text = self.host_text(size)
         return self.parameter("_SIZE", f"triton.next_power_of_2({text})", constexpr=True)
 
+    def shape_text(self, sizes: Sequence[Any]) -> str:
+        """A shape as Triton reads it, without its brackets."""
+        if self.flat is not None:
+            return " * ".join(self.size_text(a.size) for a in self.flat.axes)
+        return ", ".join(self.size_text(s) for s in sizes)
+
     def bound_text(self, value: Any) -> str:
         """A bound of a range: a number, a value of the program, or a tensor that holds it."""
         if isinstance(value, HostTensor):
@@ -363,6 +380,11 @@ class Kernel:
             return (0,)
         return tuple(self.config["loop_orders"][self._several.index(axes[0])])
 
+    def wants_flat(self, axes: Sequence[TileAxis]) -> bool:
+        """Whether the config asks for the axes of a loop as one row of indices."""
+        wishes = zip(self._flattenable, self.config["flatten_loops"], strict=True)
+        return any(first is axes[0] and wish for first, wish in wishes)
+
     def step_text(self, axis: TileAxis) -> str:
         """What lies between two begins of a loop."""
         return self.size_text(axis.size) if axis.block else self.number(axis.step).text
@@ -371,6 +393,8 @@ class Kernel:
 
     def tile_index(self, axis: TileAxis) -> Expression:
         """The indices of a tile's elements."""
+        if self.flat is not None:
+            return self.flat.along(self, axis)
         names = self.axes[axis]
         if names.index is None:
             names.index = self.names.fresh(f"{axis.name}_index")
@@ -380,6 +404,8 @@ class Kernel:
 
     def tile_mask(self, axis: TileAxis) -> Expression | None:
         """Which of a tile's elements are inside its range; None if all are, whatever the tile."""
+        if self.flat is not None:
+            return self.flat.inside()
         if self.covers(axis):
             return None
         names = self.axes[axis]
@@ -432,7 +458,7 @@ class Kernel:
 
     def place(self, value: Expression, width: int, at: int, rank: int) -> Expression:
         """A block of `width` dimensions as dimensions `at` and on of `rank` ones."""
-        if rank == width or not value.shape:
+        if rank == width or not value.shape or self.flat is not None:
             return value
         text = ", ".join(":" if at <= d < at + width else "None" for d in range(rank))
         shape = tuple(value.shape[d - at] if at <= d < at + width else 1 for d in range(rank))
@@ -464,9 +490,9 @@ class Kernel:
             known_int(s) == 1 or known_int(p) != 1 for p, s in zip(value.shape, sizes, strict=True)
         ):
             return value
-        if not sizes:
+        if not sizes or (value.shape and self.flat is not None):
             return value
-        shape = ", ".join(self.size_text(s) for s in sizes)
+        shape = self.shape_text(sizes)
         if value.dtype is None:
             raise TypeError("a literal has no dtype to broadcast")
         text = (

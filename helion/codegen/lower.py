@@ -201,9 +201,9 @@ def _full(kernel: LoweringContext, node: Node) -> Expression:
     text = kernel.number(value).text
     if not sizes:
         return ex.cast(kernel.number(value), dtype)
-    shape = ", ".join(kernel.size_text(s) for s in sizes)
     name = ex.TRITON_DTYPES[dtype]
-    return Expression(f"tl.full([{shape}], {text}, {name})", dtype, tuple(sizes))
+    shape = kernel.flat.shape if kernel.flat is not None else tuple(sizes)
+    return Expression(f"tl.full([{kernel.shape_text(sizes)}], {text}, {name})", dtype, shape)
 
 
 def _arange(kernel: LoweringContext, node: Node) -> Expression:
@@ -262,11 +262,7 @@ _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
     prims.var.default: reductions.variance,
     aten.argmax.default: reductions.argument_of_extreme,
     aten.argmin.default: reductions.argument_of_extreme,
-    matmul.dot: matmul_codegen.dot,
-    aten.mm.default: matmul_codegen.matmul,
-    aten.bmm.default: matmul_codegen.matmul,
-    aten.addmm.default: matmul_codegen.addmm,
-    aten.baddbmm.default: matmul_codegen.addmm,
+    **dict.fromkeys(PRODUCTS, matmul_codegen.product),
     aten.max.dim: _pair,
     aten.min.dim: _pair,
 }

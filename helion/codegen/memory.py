@@ -48,6 +48,8 @@ def access(kernel: Kernel, target: HostTensor, items: Sequence[Any], extra: Any)
             mask = _both(mask, inside)
     if extra is not None:
         mask = _both(mask, kernel.operand(extra))
+    if kernel.flat is not None:
+        offset = kernel.flat.offset(kernel, target, items) or offset
     base = Expression(kernel.tensor(target), torch.int64)
     pointer = base if offset is None else _pointer(base, kernel.shared(offset, "offset"))
     return Access(pointer, None if mask is None else kernel.shared(mask, "mask"))
@@ -77,7 +79,7 @@ def _times(kernel: Kernel, index: Expression, stride: Any) -> Expression:
 
 
 def _both(a: Expression | None, b: Expression) -> Expression:
-    return b if a is None else infix("&", a, b, ex.BIT_AND, torch.bool)
+    return b if a is None or a.text == b.text else infix("&", a, b, ex.BIT_AND, torch.bool)
 
 
 def _items(

@@ -25,7 +25,7 @@ def broadcast_in_dim(kernel: LoweringContext, node: Node) -> Expression:
     value = kernel.operand(args_of(node)[0])
     rank = len(args_of(node)[1])
     dims: Sequence[int] = args_of(node)[2]
-    if not value.shape or rank == len(value.shape):
+    if not value.shape or rank == len(value.shape) or kernel.flat is not None:
         return value
     return _with_dimensions(value, [d for d in range(rank) if d not in dims])
 

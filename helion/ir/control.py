@@ -103,6 +103,11 @@ def all_loops(program: DeviceProgram) -> list[Loop]:
     return loops
 
 
+def is_flattenable(loop: Loop) -> bool:
+    """Whether a loop has an entry in `flatten_loops`: tiles of several dimensions."""
+    return len(loop.axes) > 1 and all(axis.block is not None for axis in loop.axes)
+
+
 def loop_axes(program: DeviceProgram) -> list[TileAxis]:
     """The axes of the loops inside of programs, in source order: the entries of `range_*` keys."""
     return [axis for loop in all_loops(program) if not loop.is_grid for axis in loop.axes]

@@ -13,7 +13,7 @@ import torch
 from helion import exc
 from helion.codegen.control import is_unrollable
 from helion.codegen.rolling import rollable_lengths
-from helion.ir.control import all_loops, loop_axes, nodes_within
+from helion.ir.control import all_loops, is_flattenable, loop_axes, nodes_within
 from helion.ir.graph import value_of
 from helion.ir.symbols import BlockSymbol, expr_of, is_number, known_int
 from helion.ir.tiles import HostTensor
@@ -150,7 +150,7 @@ class ConfigSpec:
         self._fit_chunks(config)
 
     def _fit_chunks(self, config: MutableMapping[str, Any]) -> None:
-        """A chunk that covers the whole axis is no chunk; a very small one costs more than it saves."""
+        """A chunk that covers the whole axis is none; a very small one costs more than it saves."""
         lengths = [known_int(size) for size in rollable_lengths(self._program.device)]
         config["reduction_loops"] = [
             None if chunk is None or (length is not None and chunk >= length) else max(chunk, 8)
@@ -206,7 +206,7 @@ def sites_of(program: DeviceProgram) -> Sites:
     return Sites(
         loop_ranks=tuple(len(loop.axes) for loop in several),
         grouped=sum(loop.is_grid for loop in several),
-        flat=sum(all(a.block is not None for a in loop.axes) for loop in several),
+        flat=sum(is_flattenable(loop) for loop in loops),
         reductions=len(rollable_lengths(program)),
         inner_axes=len(loop_axes(program)),
         unrollable=sum(is_unrollable(a) for a in loop_axes(program)),
