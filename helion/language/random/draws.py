@@ -9,7 +9,7 @@ import torch
 
 from helion import exc
 from helion.ir.describe import type_name
-from helion.ir.symbols import is_number, kind_of, known_int, same
+from helion.ir.symbols import Number, expr_of, is_number, kind_of, known_int, same
 from helion.ir.tiles import HostTensor, TileAxis
 from helion.language._eager import EagerMode, EagerTile
 from helion.language.creation import check_device, shape_sizes
@@ -246,9 +246,14 @@ def row_major(ctx: LowerCtx, axes: Sequence[Axis], rank: int, wide: bool) -> Any
     """
     total = ctx.number(0)
     for dim, axis in enumerate(axes):
-        total = ctx.mul(total, ctx.number(axis.extent)) if dim else total
-        narrow = wide and total.dtype is not torch.int64
-        total = ctx.add(total, axis_index(ctx, axis, dim, rank, narrow))
+        if wide:
+            total = ctx.mul(total, ctx.number(axis.extent)) if dim else total
+            widen = total.dtype is not torch.int64
+            total = ctx.add(total, axis_index(ctx, axis, dim, rank, widen))
+        else:
+            stride = expr_of(math.prod(expr_of(a.extent) for a in axes[dim + 1 :]))
+            index = axis_index(ctx, axis, dim, rank, wide=False)
+            total = ctx.add(total, ctx.mul(index, ctx.number(Number(stride, int))))
     return total if total.dtype is not None else ctx.cast(total, torch.int32)
 
 
