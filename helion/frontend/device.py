@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 from helion import exc
 from helion.frontend import arithmetic, in_place
 from helion.frontend.context import CallContext
-from helion.frontend.failures import TorchCall, part_span, refuse_by_name
+from helion.frontend.failures import TorchCall, part_span, plain, refuse_by_name
 from helion.frontend.scope import Scope
 from helion.frontend.source import parse
 from helion.frontend.statements import ReturnValue, Runner
@@ -174,9 +174,22 @@ class DeviceEvaluator(Runner):
             if isinstance(node, ast.Starred):
                 raise exc.StarredArgsNotSupportedOnDevice(self.source.span(node))
 
+    def condition(self, node: ast.expr) -> Any:
+        """The value of a condition; a tensor in memory is none."""
+        value = self.evaluate(node)
+        if isinstance(value, HostTensor):
+            raise exc.HostTensorDirectUsage(self.source.span(node), name=value.text)
+        return value
+
+    def no_truth_value(self, value: torch.Tensor, node: ast.AST) -> exc.TypeInferenceError:
+        """The error for a condition of several elements."""
+        detail = f"a condition is one value, and this is `{self.compilation.show(value)}`"
+        advice = "choose for each element with `torch.where`, or reduce it: `.any()`, `.all()`"
+        return exc.TypeInferenceError(self.source.span(node), detail=detail, advice=advice)
+
     def eval_IfExp(self, node: ast.IfExp) -> Any:
         """`a if condition else b`: one of them where the condition is known, a select where not."""
-        condition = self.evaluate(node.test)
+        condition = self.condition(node.test)
         if isinstance(condition, (torch.Tensor, *SYMBOLIC)):
             both = (self.evaluate(node.body), self.evaluate(node.orelse))
             return self._call_torch(torch.where, (self.as_tensor(condition), *both), {}, node)
@@ -189,6 +202,9 @@ class DeviceEvaluator(Runner):
     ) -> Any:
         """Call an operation of the language, the author's function, torch, or plain Python."""
         self.recorder.span = self.source.span(node)
+        if not callable(function):
+            detail = f"a value of type `{type_name(function)}` cannot be called"
+            raise exc.TypeInferenceError(self.source.span(node), detail=detail)
         if isinstance(function, BuiltinFunctionType):
             function = debugging.BUILTINS.get(function, function)
         if isinstance(function, Op):
@@ -202,6 +218,10 @@ class DeviceEvaluator(Runner):
             raise exc.NestedKernelCallsNotSupported(self.source.span(node), name=name)
         if function is torch.tensor and is_number(args[0]):
             return self.number_tensor(args[0], **kwargs)
+        if function is torch.tensor and not isinstance(args[0], torch.Tensor):
+            detail = f"`torch.tensor` of a {type_name(args[0])} makes a tensor in memory"
+            advice = "make it in the host part, and load from it in the loop"
+            raise exc.TypeInferenceError(self.source.span(node), detail=detail, advice=advice)
         if self.recorder.is_device(in_place.changed_tensor(function)):
             return self._change(function, args, kwargs, node)
         if is_authors(function):
@@ -251,7 +271,7 @@ class DeviceEvaluator(Runner):
         except exc.Base:
             raise
         except Exception as error:
-            detail = f"{type(error).__name__}: {error}"
+            detail = plain(f"{type(error).__name__}: {error}")
             raise exc.TypeInferenceError(self.source.span(node), detail=detail) from error
 
     def call_op(self, op: Op, args: tuple[Any, ...], kwargs: Any, node: ast.AST) -> Any:

@@ -131,7 +131,7 @@ class Evaluator:
         """`-a`, `~a`, `not a`."""
         value = self.evaluate(node.operand)
         if isinstance(node.op, ast.Not):
-            return arithmetic.negate(value)
+            return self.negate(value, node)
         return self.call(arithmetic.UNARY[type(node.op)], (value,), {}, node)
 
     def eval_Compare(self, node: ast.Compare) -> Any:
@@ -151,10 +151,29 @@ class Evaluator:
         if isinstance(op, ast.IsNot):
             return left is not right
         if isinstance(op, ast.In):
-            return left in right
+            return self._among(left, right, node)
         if isinstance(op, ast.NotIn):
-            return left not in right
+            return self.negate(self._among(left, right, node), node)
         return self.call(arithmetic.COMPARE[type(op)], (left, right), {}, node)
+
+    def negate(self, value: Any, node: ast.AST) -> Any:
+        """`not value`."""
+        if isinstance(value, torch.Tensor):
+            return self.call(torch.logical_not, (value,), {}, node)
+        return arithmetic.negate(value)
+
+    def _among(self, value: Any, items: Any, node: ast.AST) -> Any:
+        """`value in items`: for run-time numbers, whether any of the items equals."""
+        run_time = (torch.Tensor, *SYMBOLIC)
+        if isinstance(items, dict) or not isinstance(items, (tuple, list)):
+            return value in items
+        if not any(isinstance(v, run_time) for v in (value, *items)):
+            return value in items
+        found: Any = False
+        for item in items:
+            same = self.call(operator.eq, (value, item), {}, node)
+            found = same if found is False else self.call(operator.or_, (found, same), {}, node)
+        return found
 
     def eval_BoolOp(self, node: ast.BoolOp) -> Any:
         """`and`, `or`: short-circuit where the value is known, a logical operation where not."""
@@ -165,7 +184,7 @@ class Evaluator:
             value: Any = self.evaluate(item)
             if isinstance(value, (torch.Tensor, *SYMBOLIC)):
                 if result is not is_and:
-                    value = merge(result, value)
+                    value = self.call(merge, (result, value), {}, node)
                 result = value
             elif bool(value) is not is_and:
                 return value

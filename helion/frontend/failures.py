@@ -30,6 +30,10 @@ _REDUCTIONS = frozenset(
     {"all", "amax", "amin", "any", "argmax", "argmin", "logsumexp", "max", "mean", "min", "norm"}
     | {"prod", "std", "sum", "var"}
 )
+# Torch has them; they come with the scans and sorts of the language.
+_LATER = frozenset(
+    {"argsort", "cummax", "cummin", "cumprod", "cumsum", "logcumsumexp", "sort", "topk"}
+)
 _MATRIX_PRODUCTS = frozenset({"addmm", "baddbmm", "bmm", "matmul", "mm"})
 
 
@@ -59,8 +63,16 @@ def refuse_by_name(function: Any, span: Span) -> None:
     name = getattr(function, "__name__", "")
     if name in _SPLITS:
         raise exc.UnsupportedSplitOperation(span, api=f"torch.{name}")
+    if name in _LATER:
+        raise exc.UnsupportedOperation(span, api=f"torch.{name}")
     if name in _DATA_DEPENDENT:
         raise exc.DataDependentOutputShapeNotSupported(span, api=f"`torch.{name}`")
+
+
+def plain(text: str) -> str:
+    """A message without the names of torch's symbolic types."""
+    names = {"FakeTensor": "Tensor", "SymInt": "int", "SymFloat": "float", "SymBool": "bool"}
+    return re.sub("|".join(names), lambda match: names[match[0]], text)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +103,10 @@ class TorchCall:
             return exc.InternalError(span, original=error)
         if type(error).__name__ == "GuardOnDataDependentSymNode":
             return exc.ShapeSpecializingCall(span, api=self._called())
+        if "Cannot call numel()" in str(error) or "Boolean value of Tensor" in str(error):
+            detail = "a block of values is neither true nor false"
+            advice = "choose for each element: `torch.where`, `torch.maximum`, `torch.minimum`"
+            return exc.TypeInferenceError(span, detail=detail, advice=advice)
         if name in _REDUCTIONS and isinstance(error, (IndexError, TypeError)):
             return self._wrong_dimension(error, span)
         operands = self._tensors()
@@ -150,7 +166,7 @@ class TorchCall:
         for symbol in symbols.origins:
             name = TypePrinter(symbols).number(Number(symbol, int))
             text = re.sub(rf"\b{symbol}\b", name, text)
-        return text
+        return plain(text)
 
 
 def _is_our_bug(error: Exception) -> bool:

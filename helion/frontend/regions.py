@@ -12,7 +12,7 @@ from helion.frontend.device import DeviceEvaluator
 from helion.frontend.in_place import changed_names
 from helion.frontend.statements import last_binding
 from helion.ir.control import Region, for_loop, if_else
-from helion.ir.symbols import SYMBOLIC, DeviceNumber, freeze, is_number, kind_of, same
+from helion.ir.symbols import SYMBOLIC, DeviceNumber, freeze, is_number, kind_of, known_int, same
 from helion.ir.tiles import HostTensor, TileAxis
 from helion.language._op import Op
 from helion.language.loops import LoopSpec, as_loop, loop_target
@@ -43,7 +43,7 @@ class DeviceRunner(DeviceEvaluator):
 
     def exec_Assert(self, node: ast.Assert) -> None:
         """An assertion of something known at compile time."""
-        test = self.evaluate(node.test)
+        test = self.condition(node.test)
         if isinstance(test, (torch.Tensor, *SYMBOLIC)):
             what = "`assert` of a value that is known at run time only"
             advice = "check it in the host part, before the loop"
@@ -54,8 +54,10 @@ class DeviceRunner(DeviceEvaluator):
 
     def exec_If(self, node: ast.If) -> None:
         """Only the live branch where the condition is known, else a real branch."""
-        condition = self.evaluate(node.test)
+        condition = self.condition(node.test)
         if isinstance(condition, torch.Tensor) and condition.dim() != 0:
+            if known_int(condition.numel()) != 1:
+                raise self.no_truth_value(condition, node.test)
             condition = self.call(torch.Tensor.reshape, (condition, []), {}, node)
         if isinstance(condition, torch.SymInt):
             condition = condition != 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import torch
 
 from helion.ir.symbols import is_number, kind_of
@@ -20,6 +22,11 @@ def type_name(value: object) -> str:
         return "tile + k"
     if isinstance(value, SliceItem):
         return "slice"
+    for kind in (tuple, type, ModuleType):
+        if isinstance(value, kind):
+            return kind.__name__
     if value is None:
         return "None"
+    if callable(value):
+        return "function"
     return kind_of(value).__name__ if is_number(value) else type(value).__name__

@@ -8,7 +8,7 @@ import torch
 
 from helion import exc
 from helion.ir.describe import type_name
-from helion.ir.symbols import BlockSymbol, is_number, known_int
+from helion.ir.symbols import BlockSymbol, is_number, kind_of, known_int
 from helion.ir.tiles import TileAxis
 from helion.language._eager import EagerMode, sizes_of
 from helion.language._op import TypeCtx, op
@@ -25,19 +25,34 @@ def shape_sizes(ctx: TypeCtx, shape: Any, api: str, argument: str = "shape") -> 
     for position, item in enumerate(shape):
         if isinstance(item, TileAxis):
             sizes.append(item.size)
-        elif is_number(item) and not isinstance(item, (bool, float, torch.SymFloat, torch.SymBool)):
+        elif is_number(item) and kind_of(item) is int and (known_int(item) or 0) >= 0:
             sizes.append(item)
         else:
             span = ctx.item_span(position, argument)
-            error = exc.InvalidShapeElement(span, api=api, got=type_name(item))
+            got = item if isinstance(item, int) else type_name(item)
+            error = exc.InvalidShapeElement(span, api=api, got=got)
             raise error.with_related(*ctx.cause(item))
     return sizes
 
 
 def check_device(ctx: TypeCtx, device: Any) -> None:
     """Device values live on the kernel's device."""
-    if device is not None and torch.device(device).type != ctx.device.type:
+    if device is None:
+        return
+    try:
+        kind = torch.device(device).type
+    except (RuntimeError, TypeError):
+        detail = f"`device` must be a device, got {device!r}"
+        raise exc.InvalidAPIUsage(ctx.span("device"), detail=detail) from None
+    if kind != ctx.device.type:
         raise exc.DeviceMismatch(ctx.span("device"), name="device", got=device, expected=ctx.device)
+
+
+def check_dtype(ctx: TypeCtx, dtype: Any) -> None:
+    """Whether a `dtype` is one."""
+    if not isinstance(dtype, torch.dtype):
+        detail = f"`dtype` must be a torch.dtype, got `{type_name(dtype)}`"
+        raise exc.InvalidAPIUsage(ctx.span("dtype"), detail=detail)
 
 
 @op
@@ -58,6 +73,7 @@ def full(
 @full.type_rule
 def _(ctx: TypeCtx, shape: Any, value: Any, dtype: Any = torch.float32, device: Any = None) -> Any:
     check_device(ctx, device)
+    check_dtype(ctx, dtype)
     sizes = shape_sizes(ctx, shape, "hl.full")
     if not is_number(value) and not (ctx.is_device(value) and value.dim() == 0):
         raise full.misuse(ctx.span("value"), "the value must be a number or a 0-d device tensor")
@@ -81,6 +97,7 @@ def zeros(
 @zeros.type_rule
 def _(ctx: TypeCtx, shape: Any, dtype: Any = torch.float32, device: Any = None) -> Any:
     check_device(ctx, device)
+    check_dtype(ctx, dtype)
     sizes = shape_sizes(ctx, shape, "hl.zeros")
     zero = False if dtype is torch.bool else 0.0 if dtype.is_floating_point else 0
     return ctx.record(full, (tuple(shape), zero, dtype), ctx.fake(sizes, dtype))
@@ -116,8 +133,17 @@ def _(
     device: Any = None,
 ) -> Any:
     check_device(ctx, device)
+    if dtype is not None:
+        check_dtype(ctx, dtype)
     begin, end = (0, begin_or_end) if end is None else (begin_or_end, end)
     begin, end, step = (v.size if isinstance(v, TileAxis) else v for v in (begin, end, step))
+    for bound in (begin, end, step):
+        if not is_number(bound) or kind_of(bound) is not int:
+            raise arange.misuse(
+                ctx.span(), f"begin, end and step are ints, got `{type_name(bound)}`"
+            )
+    if known_int(step) == 0:
+        raise arange.misuse(ctx.span("step"), "the step must not be 0")
     length = end - begin if known_int(step) == 1 else (end - begin + step - 1) // step
     origins = ctx.symbols.origins_in(length)
     if not all(isinstance(o, BlockSymbol) for o in origins):

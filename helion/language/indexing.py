@@ -29,6 +29,9 @@ def normalize(ctx: TypeCtx, index: Sequence[Any], tensor: torch.Tensor) -> tuple
     Tiles become `TileItem`, slices become `SliceItem`, a missing end means `:`; ints, scalars and
     integer tensors stay.
     """
+    if not isinstance(index, (tuple, list)):
+        detail = f"the index must be a list: `[tile]`, not `{type_name(index)}`"
+        raise exc.InvalidAPIUsage(ctx.span("index"), detail=detail)
     given = _flatten(index)
     for position, item in enumerate(given):
         _check_item(ctx, item, position)
@@ -101,7 +104,13 @@ def expand_ellipsis(items: list[Any], rank: int, span: Span) -> list[Any]:
 
 def _check_item(ctx: TypeCtx, item: Any, position: int) -> None:
     """Whether something may stand in a subscript; a tensor must hold integers."""
-    if item is None or item is Ellipsis or isinstance(item, (slice, TileAxis, TileItem, SliceItem)):
+    if item is None or item is Ellipsis or isinstance(item, (TileAxis, TileItem, SliceItem)):
+        return
+    if isinstance(item, slice):
+        for part in (item.start, item.stop, item.step):
+            if part is not None and not (is_number(part) and kind_of(part) is int):
+                got = f"a slice of {type_name(part)}"
+                raise exc.InvalidIndexingType(ctx.item_span(position), got=got)
         return
     if isinstance(item, torch.Tensor):
         if item.dtype is torch.bool:

@@ -141,7 +141,7 @@ def as_loop(
         begin, end, step = bind_call(ctx, function, args, kwargs)
         return make_axes(ctx, function, begin, end, step, names)
     if function is range:
-        begin, end, step = _range_arguments(args)
+        begin, end, step = _range_arguments(ctx, args, kwargs)
         return make_axes(ctx, grid, begin, end, step, names)
     return None
 
@@ -158,13 +158,27 @@ def make_axes(
     if len(names) != len(ends):
         # `for t in hl.tile([m, n])` has one name for several axes.
         names = [f"{names[0] if names else 'tile'}_{i}" for i in range(len(ends))]
+    make = _grid_axis if function is grid else _tile_axis
     axes = [
-        TileAxis(name, None, 1, b, e, 1 if third is None else third)
-        if function is grid
-        else _tile_axis(ctx, name, b, e, third)
+        make(ctx, name, b, e, third)
         for name, b, e, third in zip(names, begins, ends, thirds, strict=True)
     ]
     return LoopSpec(tuple(axes), scalar)
+
+
+def _grid_axis(ctx: TypeCtx, name: str, begin: Any, end: Any, step: Any) -> TileAxis:
+    if step is None:
+        return TileAxis(name, None, 1, begin, end)
+    _check_int(ctx, step, "step")
+    if known_int(step) == 0:
+        raise exc.IncorrectTileUsage(ctx.span("step"), detail="the step must not be 0", advice="")
+    return TileAxis(name, None, 1, begin, end, step)
+
+
+def _check_int(ctx: TypeCtx, value: Any, argument: str) -> None:
+    if not is_number(value) or kind_of(value) is not int:
+        detail = f"`{argument}` must be an integer, not `{type_name(value)}`"
+        raise exc.IncorrectTileUsage(ctx.span(argument), detail=detail, advice=_INTEGERS)
 
 
 def _tile_axis(ctx: TypeCtx, name: str, begin: Any, end: Any, block_size: Any) -> TileAxis:
@@ -173,12 +187,14 @@ def _tile_axis(ctx: TypeCtx, name: str, begin: Any, end: Any, block_size: Any) -
         return TileAxis(name, block, block_symbol(ctx, block), begin, end)
     if isinstance(block_size, TileAxis):
         block_size = block_size.size
+    _check_int(ctx, block_size, "block_size")
+    known = known_int(block_size)
+    if known is not None and known < 1:
+        detail = f"a block has at least one element, not {known}"
+        raise exc.IncorrectTileUsage(ctx.span("block_size"), detail=detail, advice="")
     origin = ctx.symbols.origin(block_size)
     if isinstance(origin, BlockSymbol):
         return TileAxis(name, origin.block, block_size, begin, end)
-    if not is_number(block_size) or kind_of(block_size) is not int:
-        detail = f"a block size is an integer, not `{type_name(block_size)}`"
-        raise exc.IncorrectTileUsage(ctx.span("block_size"), detail=detail, advice=_INTEGERS)
     block = BlockSize(name, None, fixed=block_size)
     return TileAxis(name, block, block_size, begin, end)
 
@@ -189,7 +205,10 @@ def loop_target(ctx: TypeCtx, axes: Sequence[TileAxis], scalar: bool) -> Any:
     return values[0] if scalar else tuple(values)
 
 
-def _range_arguments(args: Sequence[Any]) -> tuple[Any, Any, Any]:
+def _range_arguments(ctx: TypeCtx, args: Sequence[Any], kwargs: Any) -> tuple[Any, Any, Any]:
+    if kwargs or not 1 <= len(args) <= 3:
+        detail = f"`range` takes one to three positional arguments, got {len(args) + len(kwargs)}"
+        raise exc.TypeInferenceError(ctx.span(), detail=detail)
     if len(args) == 1:
         return 0, args[0], None
     return args[0], args[1], args[2] if len(args) > 2 else None
@@ -219,6 +238,8 @@ def _(ctx: TypeCtx, begin_or_end: Any, end: Any, step: Any) -> range:
     if None in numbers:
         detail = "the bounds must be known at compile time: use `hl.specialize` or `hl.constexpr`"
         raise static_range.misuse(ctx.span(), detail)
+    if known_int(step) == 0:
+        raise static_range.misuse(ctx.span("step"), "the step must not be 0")
     return range(*(n for n in numbers if n is not None))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from helion import exc
 from helion.ir.describe import type_name
 from helion.ir.dtypes import TRITON_DTYPES
@@ -15,8 +17,6 @@ from helion.language._op import TypeCtx, op
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import torch
 
 _EVICTION = (None, "evict_first", "evict_last")
 
@@ -76,6 +76,7 @@ def _(
     _check_eviction(ctx, eviction_policy)
     items = indexing.normalize(ctx, index, target.fake)
     value = ctx.fake(indexing.result_shape(items), target.fake.dtype)
+    check_mask(ctx, extra_mask)
     return ctx.record(load, (target, items, extra_mask, eviction_policy), value)
 
 
@@ -84,6 +85,7 @@ def _(ctx: TypeCtx, tensor: Any, index: Any, value: Any, extra_mask: Any = None)
     target = check_host_tensor(ctx, tensor, "hl.store")
     items = indexing.normalize(ctx, index, target.fake)
     check_stored(ctx, value, indexing.result_shape(items), "value")
+    check_mask(ctx, extra_mask)
     ctx.record(store, (target, items, value, extra_mask), None)
 
 
@@ -97,6 +99,15 @@ def _(mode: EagerMode, tensor: Any, index: Any, extra_mask: Any, eviction_policy
 def _(mode: EagerMode, tensor: Any, index: Any, value: Any, extra_mask: Any) -> None:
     del mode
     store_eagerly(tensor, as_items(index), value, extra_mask)
+
+
+def check_mask(ctx: TypeCtx, mask: Any) -> None:
+    """Whether an `extra_mask` says yes or no for each element."""
+    if mask is None or isinstance(mask, bool):
+        return
+    if not ctx.is_device(mask) or mask.dtype is not torch.bool:
+        detail = f"`extra_mask` must be a bool tensor, got `{type_name(mask)}`"
+        raise exc.InvalidAPIUsage(ctx.span("extra_mask"), detail=detail)
 
 
 def check_host_tensor(ctx: TypeCtx, tensor: Any, api: str) -> HostTensor:
