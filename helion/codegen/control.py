@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.kernel import AxisNames
@@ -131,8 +133,11 @@ def _declare(kernel: LoweringContext, node: Node) -> list[Expression]:
     for i, (start, value) in enumerate(zip(carried, value_of(node), strict=True)):
         variable = _reused(kernel, node, region.names[i], value, start)
         if variable is None:
-            initial = _full(kernel, kernel.operand(start), value)
             variable = _variable(kernel, region.names[i], value)
+            if _is_wide(variable, value):
+                initial = _wide(kernel, start)
+            else:
+                initial = _full(kernel, kernel.operand(start), value)
             kernel.body.line(f"{variable.text} = {initial.text}")
         kernel.variables.add(placeholders[i])
         inside = facts(placeholders[i]).value
@@ -171,6 +176,16 @@ def _name_number(kernel: LoweringContext, value: Any, text: str) -> None:
     kernel.device_numbers[origin] = text
 
 
+def _is_wide(variable: Expression, value: Any) -> bool:
+    return is_number(value) and variable.dtype is torch.int64
+
+
+def _wide(kernel: LoweringContext, number: Any) -> Expression:
+    """A number in the 64 bits that its variable has."""
+    wide = kernel.wide_number(number)
+    return ex.cast(wide, torch.int64) if wide.dtype is None else wide
+
+
 def _full(kernel: LoweringContext, value: Expression, like: Any) -> Expression:
     """A value in the dtype and shape that its variable has."""
     if is_number(like):
@@ -187,7 +202,10 @@ def _assign(
     texts: list[tuple[str, str]] = []
     for variable, (result, meaning) in zip(names, results, strict=True):
         like = value_of(meaning)
-        text = _full(kernel, result, like).text
+        if _is_wide(variable, like):
+            text = _wide(kernel, meaning).text
+        else:
+            text = _full(kernel, result, like).text
         if text != variable.text:
             texts.append((variable.text, text))
     names_before = [{name for name, _ in texts[:i]} for i in range(len(texts))]

@@ -137,10 +137,11 @@ def _launch(
 
 def _host_value(kernel: LoweringContext, parameter: Parameter) -> str:
     """What the launch passes: seeds as signed 64-bit numbers, everything else as it is."""
-    if not parameter.wide or parameter.host.startswith("_"):
+    if not parameter.wide or parameter.host.startswith(("_threshold(", "_checked_range(")):
         return parameter.host
     # An argument that does not fit in 64 bits is a mistake; a computed seed wraps.
-    function = "_seed64" if parameter.host in kernel.arguments else "_wrap64"
+    given = {*kernel.arguments} - kernel.rebound | {*kernel.kept.values()}
+    function = "_seed64" if parameter.host in given else "_wrap64"
     return f"{function}({parameter.host})"
 
 

@@ -75,7 +75,7 @@ class ScalarPrinter(StrPrinter):
         for term in sorted(expr.args, key=_numbers_last):
             if not text:
                 text = self._within(term, _SUM)
-            elif term.could_extract_minus_sign():
+            elif term.could_extract_minus_sign() and term != -(2**63):
                 text += f" - {self._within(-term, _PRODUCT)}"
             else:
                 text += f" + {self._within(term, _PRODUCT)}"
@@ -122,6 +122,18 @@ class ScalarPrinter(StrPrinter):
     def _print_Max(self, expr: Any) -> str:
         return self._fold("tl.maximum" if self._on_device else "max", expr.args)
 
+    def _print_Abs(self, expr: Any) -> str:
+        return f"{'tl.abs' if self._on_device else 'abs'}({self._print(expr.args[0])})"
+
+    def _print_BitwiseFn_bitwise_and(self, expr: Any) -> str:
+        return f"({self._infix('&', expr)})"
+
+    def _print_BitwiseFn_bitwise_or(self, expr: Any) -> str:
+        return f"({self._infix('|', expr)})"
+
+    def _print_BitwiseFn_bitwise_xor(self, expr: Any) -> str:
+        return f"({self._infix('^', expr)})"
+
     def _print_Relational(self, expr: Any) -> str:
         symbol = {"Eq": "==", "Ne": "!="}.get(type(expr).__name__, expr.rel_op)
         left, right = (self._within(a, _SUM) for a in expr.args)
@@ -148,6 +160,20 @@ class ScalarPrinter(StrPrinter):
         for other in texts[1:]:
             text = f"{function}({text}, {other})"
         return text
+
+
+class SignedPrinter(ScalarPrinter):
+    """Prints for Triton what may be negative: a division by a positive number rounds down."""
+
+    def _print_FloorDiv(self, expr: Any) -> str:
+        number, divisor = (self._within(a, _UNARY) for a in expr.args)
+        return f"(({number} - {self._print_Mod(expr)}) // {divisor})"
+
+    def _print_Mod(self, expr: Any) -> str:
+        number, divisor = (self._within(a, _UNARY) for a in expr.args)
+        return f"(({number} % {divisor} + {divisor}) % {divisor})"
+
+    _print_PythonMod = _print_Mod
 
 
 def _numbers_last(expr: Any) -> tuple[bool, str]:
