@@ -131,7 +131,8 @@ def _body_with_wide_seed():
 
 
 def launch(launcher, *args, grid=(5,), warps=4, stages=1, **options):
-    launcher.launch(grid, args, warps, stages, options)
+    start = launcher.start_for(tuple(map(type, args)))
+    start(grid, args, warps, stages, options)
 
 
 def replaced(position, value):

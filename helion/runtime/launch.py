@@ -10,7 +10,6 @@ goes through Triton's dispatch, which compiles.
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from helion._compat import CudaLaunch, is_interpreting
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["Launcher", "default_launcher"]
+__all__ = ["Dispatch", "Launcher", "default_launcher"]
 
 _INTERPRETER = threading.Lock()
 # A Triton function that is started in more ways than this forgets them, and finds them again.
@@ -43,27 +42,49 @@ def default_launcher(
         num_stages: the depth of software pipelining.
         options: further options of Triton's compiler.
     """
+    kinds = tuple(map(type, args))
     try:
-        launch = kernel.helion_launch
-    except AttributeError:
-        launch = kernel.helion_launch = _launch_function(kernel)
-    launch(grid, args, num_warps, num_stages, options)
+        start = kernel.helion_launcher.starts[kinds]
+    except (AttributeError, KeyError):
+        start = _launcher_of(kernel).start_for(kinds)
+    start(grid, args, num_warps, num_stages, options)
 
 
-def _launch_function(kernel: Any) -> Callable[..., None]:
-    cuda = None if is_interpreting() else CudaLaunch.of_this_process()
-    if cuda is not None and cuda.knows(kernel):
-        return Launcher(kernel, cuda).launch
-    return _Dispatch(kernel).launch
+def _launcher_of(kernel: Any) -> Dispatch:
+    launcher = getattr(kernel, "helion_launcher", None)
+    if launcher is None:
+        launcher = Dispatch(kernel)
+        cuda = None if is_interpreting() else CudaLaunch.of_this_process()
+        if cuda is not None and cuda.knows(kernel):
+            launcher = Launcher(kernel, cuda)
+        kernel.helion_launcher = launcher
+    return launcher
 
 
-@dataclasses.dataclass
-class _Dispatch:
-    """Launches as Triton does."""
+class Dispatch:
+    """Launches as Triton does.
 
-    kernel: Any
+    Attributes:
+        kernel: what `triton.jit` made.
+        starts: a function that launches, by the types of the arguments.
+    """
 
-    def launch(
+    def __init__(self, kernel: Any) -> None:
+        self.kernel = kernel
+        self.starts: dict[tuple[type, ...], Callable[..., Any]] = {}
+
+    def start_for(self, kinds: tuple[type, ...]) -> Callable[..., Any]:
+        """The function that launches with arguments of these types."""
+        if kinds not in self.starts:
+            self.starts[kinds] = self._write_start(kinds) or self.dispatch
+        return self.starts[kinds]
+
+    def _write_start(self, kinds: tuple[type, ...]) -> Callable[..., None] | None:
+        """One that knows a shorter way than `dispatch`, if there is one."""
+        del kinds
+        return None
+
+    def dispatch(
         self, grid: tuple[int, ...], args: Sequence[Any], warps: int, stages: int, options: Any
     ) -> Any:
         """Launch; returns the compiled kernel where Triton compiles."""
@@ -77,40 +98,24 @@ class _Dispatch:
             return self.kernel[grid](*args, **options)
 
 
-class Launcher(_Dispatch):
-    """Launches one Triton function.
+class Launcher(Dispatch):
+    """Starts compiled kernels itself, on the current stream of the device that the tensors are on.
 
     Attributes:
-        kernel: the function, from `triton.jit`.
-        cuda: starts compiled kernels.
+        cuda: knows how.
     """
 
     def __init__(self, kernel: Any, cuda: CudaLaunch) -> None:
         super().__init__(kernel)
-        self._dispatch = super().launch
         self.cuda = cuda
-        # By the types of the arguments; None where there is no short key.
-        self._starts: dict[tuple[type, ...], Callable[..., None] | None] = {}
         self._compiled: dict[Any, Callable[..., None]] = {}
 
-    def launch(
-        self, grid: tuple[int, ...], args: Sequence[Any], warps: int, stages: int, options: Any
+    def _on_device(
+        self, device: int, grid: tuple[int, ...], args: Sequence[Any], *rest: Any
     ) -> None:
-        """Launch on the current stream of the device that the tensors are on."""
-        kinds = tuple(map(type, args))
-        try:
-            start = self._starts[kinds]
-        except KeyError:
-            start = self._starts[kinds] = self._write_start(kinds)
-        if start is None:
-            self._dispatch(grid, args, warps, stages, options)
-        else:
-            start(grid, args, warps, stages, options)
-
-    def _on_device(self, device: int, *call: Any) -> None:
         """The same launch, with the tensors' device as the current one."""
         with torch.cuda.device(device):
-            self.launch(*call)
+            self.start_for(tuple(map(type, args)))(grid, args, *rest)
 
     def _slowly(self, grid: tuple[int, ...], args: Sequence[Any], *rest: Any) -> None:
         """Launch through Triton, which refuses a tensor on the CPU but not one on another GPU."""
@@ -119,18 +124,18 @@ class Launcher(_Dispatch):
             (expected, _), (got, i), *_ = devices.items()
             name = self.kernel.arg_names[i]
             raise exc.DeviceMismatch(name=name, got=got, expected=expected)
-        self._dispatch(grid, args, *rest)
+        self.dispatch(grid, args, *rest)
 
     def _first(self, key: Any, *call: Any) -> None:
         """Launch through Triton, and remember the compiled kernel."""
-        compiled = self._dispatch(*call)
+        compiled = self.dispatch(*call)
         start = self.cuda.start_of(compiled)
         if start is not None:
             if len(self._compiled) >= _MOST_STARTS:
                 self._compiled.clear()
             self._compiled[key] = start
 
-    def _write_start(self, kinds: Sequence[type]) -> Callable[..., None] | None:
+    def _write_start(self, kinds: tuple[type, ...]) -> Callable[..., None] | None:
         """A function that launches with arguments of these types."""
         parameters = self.kernel.params
         if len(kinds) != len(parameters):
