@@ -240,9 +240,10 @@ def seed_and_offset(ctx: LowerCtx, draw: Draw) -> list[Any]:
 def row_major(ctx: LowerCtx, axes: Sequence[Axis], rank: int, wide: bool) -> Any:
     """The linear index over the extents of the first axes of `rank`: `(i0 * n1 + i1) * n2 + i2`.
 
-    Widen the first index before the multiply: a product that wrapped in int32 cannot be repaired
-    afterwards, and past 2**32 elements two of them would silently share a counter. What meets a
-    wide number is widened by Triton.
+    Where 32 bits are enough it is written as the offset in a contiguous tensor is, so that one
+    text serves both. Where not, the first index is widened before it is multiplied: a product that
+    wrapped in int32 cannot be repaired afterwards, and past 2**32 elements two of them would
+    silently share a counter. What meets a wide number is widened by Triton.
     """
     total = ctx.number(0)
     for dim, axis in enumerate(axes):
