@@ -19,9 +19,10 @@ import triton
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 ON_GPU = DEVICE.type == "cuda"
 NO_GPU = "no GPU: kernels run in Triton's interpreter, timings mean nothing"
-# Written before each call, so that no candidate finds its input in the cache of the one before; it
-# also gives the host time to run ahead, so that a short kernel is not timed with its launch.
+# Written before each call, so that no candidate finds its input in the cache of the one before.
 FLUSH_BYTES = 256 << 20
+# Writing them takes a GPU at least so long: 8 TB/s are more than there are.
+FLUSH_SECONDS = FLUSH_BYTES / 8e12
 
 Calls = Mapping[str, Callable[[], Any]]
 
@@ -57,13 +58,16 @@ def interleaved(calls: Calls, seconds: float = 0.3) -> dict[str, Timing]:
     """Time on the device of each call, in turns, for about so many seconds in all."""
     for call in calls.values():
         call()
+    synchronize()
     began = time.perf_counter()
-    one_round(calls)
-    took = time.perf_counter() - began
+    for call in calls.values():
+        call()
+    host = time.perf_counter() - began
+    took = wall(lambda: one_round(calls, host))
     rounds = max(3, min(200, int(seconds / max(took, 1e-6))))
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
-        for name, milliseconds in one_round(calls).items():
+        for name, milliseconds in one_round(calls, host).items():
             times[name].append(milliseconds)
     return {name: timing(values) for name, values in times.items()}
 
@@ -75,12 +79,16 @@ def timing(values: list[float]) -> Timing:
     return Timing(statistics.median(ordered), low, high)
 
 
-def one_round(calls: Calls) -> dict[str, float]:
-    """Milliseconds of one call of each."""
+def one_round(calls: Calls, host: float) -> dict[str, float]:
+    """Milliseconds of one call of each; the host needs about `host` seconds to ask for them."""
     if not ON_GPU:
         return {name: 1e3 * wall(call) for name, call in calls.items()}
     flush = torch.empty(FLUSH_BYTES, dtype=torch.int8, device=DEVICE)
     events: dict[str, tuple[torch.cuda.Event, torch.cuda.Event]] = {}
+    # The device is kept busy until the host has asked for everything: otherwise the time of a
+    # short kernel would be that of its launch.
+    for _ in range(int(host / FLUSH_SECONDS) + 1):
+        flush.zero_()
     for name, call in calls.items():
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         flush.zero_()

@@ -113,7 +113,11 @@ def torch_dropout(p: float, x: torch.Tensor) -> Call:
 
 @functools.cache
 def compiled_dropout() -> Callable[..., torch.Tensor]:
-    return torch.compile(F.dropout, dynamic=True)
+    from torch._dynamo import config  # seconds, which only this needs
+
+    # For each size by itself: with a symbolic size it is slower.
+    config.recompile_limit = 64
+    return torch.compile(F.dropout, dynamic=False)
 
 
 def torch_compile_dropout(p: float, x: torch.Tensor) -> Call:
