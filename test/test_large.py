@@ -77,7 +77,8 @@ def test_training_step_holds_no_mask():
     x = torch.ones(N, dtype=torch.bfloat16, device="cuda", requires_grad=True)
     before = torch.cuda.memory_allocated()
     y = LowMemDropout(P)(x)
-    assert torch.cuda.memory_allocated() - before - y.nbytes <= 512
+    # The allocator hands out multiples of 512 bytes: one for the seed, and what rounds up `y`.
+    assert torch.cuda.memory_allocated() - before - y.nbytes <= 2 * 512
     y.backward(torch.ones_like(y))
     assert x.grad is not None
     assert torch.equal(x.grad, y)
