@@ -69,10 +69,11 @@ class ScalarPrinter(StrPrinter):
         return self._name(expr)
 
     def _print_Add(self, expr: Any, order: Any = None) -> str:
-        # Numbers last, as people write it: `n + 1`.
+        # As people write it: `n + 1`, `n - 2 * k`.
         del order
         text = ""
-        for term in sorted(expr.args, key=_numbers_last):
+        terms = sorted(expr.args, key=_numbers_last)
+        for term in sorted(terms, key=lambda t: not t.is_number and t.could_extract_minus_sign()):
             if not text:
                 text = self._within(term, _SUM)
             elif term.could_extract_minus_sign() and term != -(2**63):
