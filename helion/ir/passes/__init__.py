@@ -11,6 +11,7 @@ from helion.ir.control import CONTROL_FLOW, Region
 from helion.ir.graph import args_of, copy_graph
 from helion.ir.passes.dead_code import remove_dead_code
 from helion.ir.passes.narrowing import drop_narrowing
+from helion.ir.passes.verify import verify
 
 __all__ = ["PASSES", "Pass", "everywhere", "passes_for"]
 
@@ -29,6 +30,9 @@ def everywhere(rewrite: Pass, graph: torch.fx.Graph) -> torch.fx.Graph:
     """Apply a pass to a graph, and to those of its loops and branches.
 
     The inner graphs go first, so that what a pass takes out of them does not hold on to the rest.
+
+    Raises:
+        InternalError: the pass broke the graph.
     """
     graph = copy_graph(graph)
     for node in graph.nodes:
@@ -39,4 +43,6 @@ def everywhere(rewrite: Pass, graph: torch.fx.Graph) -> torch.fx.Graph:
                 else a
                 for a in args_of(node)
             )
-    return rewrite(graph)
+    graph = rewrite(graph)
+    verify(graph, rewrite.__name__)
+    return graph
