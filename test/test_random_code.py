@@ -76,6 +76,18 @@ def fill_rest(x, p: float, seed: int):
     return out
 
 
+def carried_seed(x, p: float, seed: int):
+    out = torch.empty_like(x)
+    for i in hl.tile(x.size(0)):
+        own = 0
+        for j in hl.tile(x.size(1)):
+            if j.id == 0:
+                own = seed * 3
+            out[i, j] = hl.rand([i, j], own)
+            own = own + 1
+    return out
+
+
 SHORT, SINGLE = torch.bfloat16, torch.float32
 CASES = {
     # name: function, shape, dtype, block sizes, static shapes
@@ -89,6 +101,7 @@ CASES = {
     "short": (fill_short, (64, 1024), SHORT, [4, 256], True),
     "integers": (fill_integers, (64, 1024), SHORT, [4, 256], True),
     "integers.wide": (wide_integers, (64, 1024), SHORT, [4, 256], True),
+    "carried": (carried_seed, (64, 1024), SINGLE, [4, 256], True),
     "rest": (fill_rest, (64, 1024), SHORT, [4, 256], True),
 }
 

@@ -395,12 +395,62 @@ def device_expression(out, seed: int):
     return out
 
 
+def rebound_seed(out, seed: int):
+    seed = seed * FACTOR + 1
+    for r in hl.grid(out.size(0)):
+        for t in hl.tile(out.size(1)):
+            out[r, t] = hl.rand([t], seed=seed + r)
+    return out
+
+
+def carried_seed(out, seed: int):
+    n = hl.specialize(out.size(1))
+    for _ in hl.grid(1):
+        own = 0
+        for r in hl.grid(out.size(0)):
+            if r == 0:
+                own = seed * FACTOR + 1
+            out[r, :] = hl.rand([n], seed=own)
+            own = own + 1
+    return out
+
+
 @pytest.mark.parametrize("seed", [*SEEDS, 2**31 - 1])
-@pytest.mark.parametrize("function", [host_expression, device_expression])
+@pytest.mark.parametrize(
+    "function", [host_expression, device_expression, rebound_seed, carried_seed]
+)
 def test_seed_arithmetic_is_exact_modulo_2_to_the_64(function, seed):
     kernel = compiled(function)
     want = np.stack([philox.rand_full(seed * FACTOR + r + 1, 9) for r in range(3)])
     assert_same(kernel(empty(3, 9), seed), want)
+
+
+def seed_expressions(out, seed: int):
+    n = hl.specialize(out.size(1))
+    for r in hl.grid(3, 4):
+        out[0, :] = hl.rand([n], seed ^ r)
+        out[1, :] = hl.rand([n], seed << 32 | r)
+        out[2, :] = hl.rand([n], seed & 0xFFFF)
+        out[3, :] = hl.rand([n], -seed)
+        out[4, :] = hl.rand([n], seed // 1000)
+        out[5, :] = hl.rand([n], seed % 1000)
+        out[6, :] = hl.rand([n], seed >> 1)
+        out[7, :] = hl.rand([n], abs(seed) + 2**63)
+        out[8, :] = hl.rand([n], (seed + r) * (seed - r) * 2**40)
+    return out
+
+
+EXPRESSIONS = [
+    lambda s: s ^ 3, lambda s: s << 32 | 3, lambda s: s & 0xFFFF, lambda s: -s,
+    lambda s: s // 1000, lambda s: s % 1000, lambda s: s >> 1, lambda s: abs(s) + 2**63,
+    lambda s: (s + 3) * (s - 3) * 2**40,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [5, -7, -1000, 2**40 + 3, -(2**62) - 1, 2**31 - 1])
+def test_seed_arithmetic_is_pythons_modulo_2_to_the_64(seed):
+    got = compiled(seed_expressions)(empty(len(EXPRESSIONS), 9), seed)
+    assert_same(got, np.stack([philox.rand_full(e(seed), 9) for e in EXPRESSIONS]))
 
 
 def constant_seed(out):

@@ -134,8 +134,8 @@ def _declare(kernel: LoweringContext, node: Node) -> list[Expression]:
         variable = _reused(kernel, node, region.names[i], value, start)
         if variable is None:
             variable = _variable(kernel, region.names[i], value)
-            if _is_wide(variable, value):
-                initial = _wide(kernel, start)
+            if is_number(value):
+                initial = _number(kernel, variable, start)
             else:
                 initial = _full(kernel, kernel.operand(start), value)
             kernel.body.line(f"{variable.text} = {initial.text}")
@@ -176,20 +176,16 @@ def _name_number(kernel: LoweringContext, value: Any, text: str) -> None:
     kernel.device_numbers[origin] = text
 
 
-def _is_wide(variable: Expression, value: Any) -> bool:
-    return is_number(value) and variable.dtype is torch.int64
-
-
-def _wide(kernel: LoweringContext, number: Any) -> Expression:
-    """A number in the 64 bits that its variable has."""
+def _number(kernel: LoweringContext, variable: Expression, number: Any) -> Expression:
+    """A number for a variable, of 64 bits if that has 64."""
+    if variable.dtype is not torch.int64:
+        return kernel.number(number)
     wide = kernel.wide_number(number)
     return ex.cast(wide, torch.int64) if wide.dtype is None else wide
 
 
 def _full(kernel: LoweringContext, value: Expression, like: Any) -> Expression:
     """A value in the dtype and shape that its variable has."""
-    if is_number(like):
-        return value
     if value.dtype is None or value.dtype is not like.dtype:
         value = ex.cast(value, like.dtype)
     return kernel.broadcast(value, like.shape)
@@ -202,8 +198,8 @@ def _assign(
     texts: list[tuple[str, str]] = []
     for variable, (result, meaning) in zip(names, results, strict=True):
         like = value_of(meaning)
-        if _is_wide(variable, like):
-            text = _wide(kernel, meaning).text
+        if is_number(like):
+            text = _number(kernel, variable, meaning).text
         else:
             text = _full(kernel, result, like).text
         if text != variable.text:

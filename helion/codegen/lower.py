@@ -36,12 +36,12 @@ _LONGEST_INLINE = 72
 
 
 def lower_graph(kernel: LoweringContext, graph: torch.fx.Graph) -> list[Any]:
-    """Emit a graph's statements; returns the expressions of its output."""
+    """Emit a graph's statements; returns the expressions of its output, None for numbers."""
     line: tuple[str, int] | None = None
     for node in graph.nodes:
         if node.op == "output":
             outputs = args_of(node)[0]
-            return [kernel.operand(o) if o is not None else None for o in outputs]
+            return [kernel.operand(o) if isinstance(o, Node) else None for o in outputs]
         if node.op != "call_function":
             continue
         span = facts(node).span
