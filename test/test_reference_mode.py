@@ -313,6 +313,21 @@ def test_random_bits_are_those_of_philox(seed):
     assert torch.equal(eager(draws)(ramp(13, 7), seed).cpu(), want)
 
 
+def test_a_seed_has_64_bits():
+    with pytest.raises(exc.SeedOutOfRange):
+        eager(draws)(ramp(13, 7), 2**64)
+
+
+def bare_tile(x):
+    for tile in hl.tile(x.size(0)):
+        x[tile] = hl.rand(tile, seed=3)
+
+
+def test_a_shape_is_a_list():
+    with pytest.raises(exc.InvalidAPIUsage, match="the shape must be a list"):
+        eager(bare_tile)(ramp(3))
+
+
 def masked_store(x, mask):
     out = torch.zeros_like(x)
     for tile in hl.tile(x.size(0)):

@@ -281,6 +281,8 @@ class Op:
         if self.reference_fn is None:
             raise exc.UnsupportedOperation(api=f"hl.{self.name}", detail="not in eager mode")
         bound = self.bind(None, args, kwargs)
+        if not isinstance(bound.arguments.get("shape", ()), (tuple, list)):
+            raise self.misuse(None, f"the shape must be a list: `hl.{self.name}([tile], ...)`")
         return self.reference_fn(mode, *bound.args, **bound.kwargs)
 
     def __repr__(self) -> str:

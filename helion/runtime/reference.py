@@ -33,6 +33,7 @@ class Reference:
             IncompatibleInterpretModes: Triton's interpreter is asked for as well.
             RefEagerModeCodePrintError: the settings ask for generated code.
             NoTensorArgs: no argument tells on which device the kernel runs.
+            SeedOutOfRange: an int of more than 64 bits.
         """
         if settings.ref_mode is RefMode.EAGER and settings.print_output_code:
             raise exc.RefEagerModeCodePrintError()
@@ -41,6 +42,11 @@ class Reference:
         device = find_device(args)
         if device is None:
             raise exc.NoTensorArgs()
+
+        for value in args:
+            # A larger int can only be a seed, which other modes refuse too.
+            if type(value) is int and not -(2**63) <= value < 2**64:
+                raise exc.SeedOutOfRange(value=value)
 
         def warn(warning: exc.BaseWarning) -> None:
             if str(warning) not in self._warned:
