@@ -96,6 +96,15 @@ def table(rows: list[dict[str, Any]]) -> str:
     return markdown(["elements", *names], cells)
 
 
+def summary(results: dict[str, list[dict[str, Any]]]) -> str:
+    """The largest size in a line."""
+    found: list[str] = []
+    for dtype, rows in results.items():
+        speeds = {name: f"{c['gbps']:.4g}" for name, c in rows[-1]["candidates"].items()}
+        found.append(f"{dtype} {speeds['ours']} of {speeds['copy']} GB/s")
+    return f"{power(next(iter(results.values()))[-1]['size'])} elements: {', '.join(found)}"
+
+
 def plot(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
     """Curves of GB/s over size, one picture for each dtype."""
     plt = pyplot()
@@ -129,6 +138,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name, dtype in DTYPES.items():
         results[name] = measure(options.sizes, dtype, options.seconds)
         print(f"\n{name}, p = {P}, GB/s\n\n{table(results[name])}", flush=True)
+    print(f"\n{summary(results)}")
     if options.json:
         options.json.write_text(json.dumps({"machine": machine(), "gbps": results}, indent=1))
     if options.plot:

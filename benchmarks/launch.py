@@ -87,6 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
         for name, found in results.items()
     ]
     print(f"\n{ELEMENTS} elements\n\n{markdown(['call', 'us', 'spread'], rows)}")
+    ours, rival = (results[n]["us"] for n in ("ours", "Triton launch and empty_like"))
+    print(f"\nours {ours:.1f} us, Triton launch and empty_like {rival:.1f} us")
     if options.json:
         result: dict[str, Any] = {"machine": machine(), "microseconds": results}
         options.json.write_text(json.dumps(result, indent=1))

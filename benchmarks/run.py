@@ -272,11 +272,15 @@ def compare(operator: Operator, parser: argparse.ArgumentParser, options: Any) -
     head, table = cells(rows, options.metrics)
     print(f"\n{title}; baseline {operator.baseline}\n")
     print(markdown(head, [[shown(value) for value in row] for row in table]), flush=True)
+    verdict = "not checked"
     if "accuracy" in options.metrics:
         print(f"\naccuracy: {operator.agreement}")
+        verdict = "all right"
     faults = {f"{n} at size {row.size}: {why}" for row in rows for n, why in row.faults.items()}
     for fault in sorted(faults):
         print(f"WRONG {fault}")
+        verdict = "results are wrong"
+    print(f"\n{title}, {len(rows)} sizes: {verdict}")
     if options.output:
         write(options.output, operator.example, options.dtype, rows, options.metrics)
     if options.plot:
