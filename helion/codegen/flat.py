@@ -152,7 +152,7 @@ def flat_block(kernel: Kernel, axes: Sequence[TileAxis], host: bool) -> str:
 def flat_count(kernel: Kernel, axes: Sequence[TileAxis], host: bool) -> str:
     """The number of blocks of a flattened loop."""
     length, block = flat_length(kernel, axes, host), flat_block(kernel, axes, host)
-    return f"{'triton' if host else 'tl'}.cdiv({length}, {block})"
+    return f"{'_' if host else 'tl.'}cdiv({length}, {block})"
 
 
 def open_flat(kernel: Kernel, axes: Sequence[TileAxis], pid: str, prelude: Block) -> FlatTile:

@@ -123,7 +123,7 @@ def count_text(kernel: LoweringContext, axis: TileAxis, host: bool) -> str:
     from_zero = known_int(axis.begin) == 0
     if not from_zero:
         length = f"{length} - {ex.operand(show(axis.begin))}"
-    text = length if step == "1" else f"{'triton' if host else 'tl'}.cdiv({length}, {step})"
+    text = length if step == "1" else f"{'_' if host else 'tl.'}cdiv({length}, {step})"
     # A range that ends before it begins has no tiles.
     known = known_int(axis.end) is not None and known_int(axis.begin) is not None
     return f"max({text}, 0)" if host and not from_zero and not known else text
@@ -140,7 +140,7 @@ def programs_text(kernel: LoweringContext, choice: GridChoice, host: bool) -> st
     counts = [count_text(kernel, a, host) for a in choice.axes]
     if len(counts) == 1:
         return counts[0]
-    return " * ".join(c if c.startswith(("tl.", "triton.")) else ex.operand(c) for c in counts)
+    return " * ".join(c if c.startswith(("tl.", "_cdiv(")) else ex.operand(c) for c in counts)
 
 
 def _counted(kernel: LoweringContext, choice: GridChoice, body: Block) -> str:

@@ -185,7 +185,7 @@ def _imports(
     lines.append("from helion.runtime import default_launcher as _default_launcher")
     lines += [
         f"from helion.runtime.launcher import {function} as _{function}"
-        for function in ("seed64", "wrap64", "threshold", "checked_range")
+        for function in ("cdiv", "seed64", "wrap64", "threshold", "checked_range")
         if any(f"_{function}(" in line for line in launch)
     ]
     if host.uses_source:
