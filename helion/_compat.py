@@ -55,6 +55,11 @@ def block_indexing() -> frozenset[str]:
     return frozenset(kinds)
 
 
+def has_warp_specialization() -> bool:
+    """Whether the hardware gives warps of one program different work: capability 10 and later."""
+    return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (10, 0)
+
+
 def user_asked_for_interpreter() -> bool:
     """Whether Triton's interpreter is on, and not just because there is no accelerator."""
     return is_interpreting() and os.environ["TRITON_INTERPRET"] != _NOBODY_ASKED

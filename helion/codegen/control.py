@@ -12,10 +12,10 @@ from helion.codegen.expression import Expression
 from helion.codegen.kernel import AxisNames
 from helion.codegen.names import Block
 from helion.ir.graph import Node, args_of, facts, value_of
-from helion.ir.symbols import DeviceNumber, is_number, known_int
+from helion.ir.symbols import DeviceNumber, is_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from helion.codegen.operations import LoweringContext
     from helion.ir.control import Region
@@ -27,7 +27,7 @@ def lower_for(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any
     axes, bounds, region, _, captured = args_of(node)
     names = _declare(kernel, node)
     outer = kernel.body
-    for i in kernel.loop_order(axes):
+    for i in kernel.choices.loop_order(axes):
         kernel.body = _open_loop(kernel, axes[i], *bounds[i])
     results = _run_region(kernel, region, [*names, *captured], lower)
     _assign(kernel, names, results)
@@ -44,46 +44,10 @@ def _open_loop(kernel: LoweringContext, axis: TileAxis, low: Any, high: Any) -> 
     parts = [begin, end] if step == "1" else [begin, end, step]
     if begin == "0" and step == "1":
         parts = [end]
-    kernel.body.line(f"for {name} in {_loop_text(kernel, axis, parts)}:")
+    kernel.body.line(f"for {name} in {kernel.choices.loop_text(axis, parts)}:")
     body = kernel.body.block(1)
     kernel.axes[axis] = AxisNames(axis, body.block(), name, begin, end)
     return body.block()
-
-
-def _loop_text(kernel: LoweringContext, axis: TileAxis, bounds: Sequence[str]) -> str:
-    if axis not in kernel.loop_axes:
-        return f"tl.range({', '.join(bounds)})"
-    unrollable = [a for a in kernel.loop_axes if is_unrollable(a)]
-    if axis in unrollable and kernel.config["static_ranges"][unrollable.index(axis)]:
-        return f"tl.static_range({', '.join(bounds)})"
-    return range_text(kernel.config, kernel.loop_axes.index(axis) + 1, bounds)
-
-
-def is_unrollable(axis: TileAxis) -> bool:
-    """Whether a loop may be unrolled: at most 8 steps, known at compile time."""
-    begin, end = known_int(axis.begin), known_int(axis.end)
-    step = known_int(axis.size if axis.block is not None else axis.step)
-    if begin is None or end is None or step is None:
-        return False
-    return end - begin <= 8 * step
-
-
-def range_text(config: Mapping[str, Any], position: int, bounds: Sequence[str]) -> str:
-    """`tl.range(...)` with what the config says of the loop; entry 0 is the persistent loop."""
-    options = {
-        "num_stages": config["range_num_stages"][position],
-        "loop_unroll_factor": config["range_unroll_factors"][position],
-    }
-    texts = [f"{name}={value}" for name, value in options.items() if value]
-    multi_buffer = config["range_multi_buffers"][position]
-    if multi_buffer is not None:
-        texts.append(f"disallow_acc_multi_buffer={not multi_buffer}")
-    flatten = config["range_flattens"][position]
-    if flatten is not None:
-        texts.append(f"flatten={flatten}")
-    if config["range_warp_specializes"][position]:
-        texts.append("warp_specialize=True")
-    return f"tl.range({', '.join([*bounds, *texts])})"
 
 
 def lower_if(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any]]) -> None:

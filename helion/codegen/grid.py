@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helion.codegen import expression as ex
-from helion.codegen.control import range_text
 from helion.codegen.expression import Expression
 from helion.codegen.flat import can_flatten, flat_count, open_flat
 from helion.codegen.kernel import AxisNames
@@ -40,25 +39,23 @@ class GridChoice:
 
 def choices(kernel: LoweringContext) -> list[GridChoice]:
     """What a config says of each top-level loop."""
-    groups = iter(kernel.config["l2_groupings"])
+    told = kernel.choices
     result: list[GridChoice] = []
     for loop in kernel.program.loops:
-        axes = tuple(loop.axes[i] for i in kernel.loop_order(loop.axes))
-        group = next(groups) if len(axes) > 1 else 1
-        is_flat = kernel.wants_flat(loop.axes) and can_flatten(kernel.program.symbols, loop)
+        axes = tuple(loop.axes[i] for i in told.loop_order(loop.axes))
+        group = told.next("l2_groupings", 1) if len(axes) > 1 else 1
+        is_flat = told.is_flat(loop.axes) and can_flatten(kernel.program.symbols, loop)
         result.append(GridChoice(axes, group, is_flat))
     return result
 
 
-def emit_grid(
-    kernel: LoweringContext, config: Mapping[str, Any], lower: Callable[[Any, Any], Any]
-) -> list[str]:
+def emit_grid(kernel: LoweringContext, lower: Callable[[Any, Any], Any]) -> list[str]:
     """Emit every top-level loop, its statements by `lower`; returns the launch grid as host text.
 
     The loops' programs are numbered one after the other. With a persistent `pid_type` a fixed
     number of programs goes through these numbers; else each number is a program.
     """
-    loops = kernel.program.loops
+    loops, config = kernel.program.loops, kernel.choices.config
     root = kernel.body
     root.attach(kernel.head, 0)
     chosen = choices(kernel)
@@ -170,7 +167,7 @@ def _persistent(
         root.line(f"{share} = tl.cdiv({total}, tl.num_programs(0))")
         root.line(f"{first} = tl.program_id(0) * {share}")
         bounds = [first, f"tl.minimum({first} + {share}, {total})"]
-    root.line(f"for {pid} in {range_text(config, 0, bounds)}:")
+    root.line(f"for {pid} in {kernel.choices.range_text(0, bounds)}:")
     return pid, root.block(1)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 import functools
 import linecache
@@ -18,8 +17,9 @@ from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.lanes import lanes_in
 from helion.codegen.names import Block, Names
+from helion.codegen.parameters import Parameter
 from helion.codegen.wide import numbers_in_seeds
-from helion.ir.control import all_loops, is_flattenable, loop_axes, nodes_within
+from helion.ir.control import nodes_within
 from helion.ir.graph import Node, facts, value_of
 from helion.ir.scalars import ScalarPrinter, SignedPrinter
 from helion.ir.symbols import (
@@ -38,6 +38,7 @@ from helion.ir.tiles import HostTensor
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from helion.codegen.choices import Choices
     from helion.codegen.flat import FlatTile
     from helion.codegen.lanes import Lanes
     from helion.exc import Span
@@ -66,23 +67,6 @@ class AxisNames:
     end: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Parameter:
-    """A kernel parameter: its name, the host expression it gets, and what kind it is.
-
-    Attributes:
-        wide: part of a seed: a signed 64-bit number whatever its value, never specialized on.
-        double: a float that Triton would narrow to float32 unless its type is declared.
-    """
-
-    name: str
-    host: str
-    constexpr: bool = False
-    is_tensor: bool = False
-    wide: bool = False
-    double: bool = False
-
-
 class Kernel:
     """State of one kernel: what lowerings read from and write to."""
 
@@ -93,8 +77,10 @@ class Kernel:
         host_numbers: Mapping[Any, str],
         index_dtype: torch.dtype,
         names: Names,
+        choices: Choices,
     ) -> None:
         self.program = program
+        self.choices = choices
         self.blocks = blocks
         self.host_numbers = host_numbers
         self.index_dtype = index_dtype
@@ -115,13 +101,8 @@ class Kernel:
         self.kept: dict[str, str] = {}
         self.origin_lines = True
         self.dot_precision = "tf32"
-        self.config: Mapping[str, Any] = {}
-        self.loop_axes = loop_axes(program)
-        self._flattenable = [x.axes[0] for x in all_loops(program) if is_flattenable(x)]
-        self._several = [loop.axes[0] for loop in all_loops(program) if len(loop.axes) > 1]
         self._bounds: dict[Any, str] = {}
         self._shared: dict[str, tuple[str, Block]] = {}
-        self._chosen: collections.Counter[str] = collections.Counter()
         self.indexing: frozenset[str] = frozenset()
         self.flat: FlatTile | None = None
         self._lanes = lanes_in(program)
@@ -168,27 +149,6 @@ class Kernel:
             name = self.names.fresh(wish)
             self.parameters[key] = Parameter(name, host, constexpr, is_tensor, wide, double)
         return self.parameters[key].name
-
-    def ordered_parameters(self, author: Sequence[str]) -> list[Parameter]:
-        """Tensors, numbers, constants; each in the author's order.
-
-        Block sizes stand in the order of the config.
-
-        Args:
-            author: the variables of the host part, in order.
-        """
-        order = {name: i for i, name in enumerate(author)}
-        used = list(self.parameters.values())
-
-        def rank(p: Parameter) -> tuple[int, int, str]:
-            if p.constexpr:
-                position = p.host.removeprefix("_BLOCK_SIZE_")
-                return (2, int(position) if position.isdigit() else len(used), "")
-            # `x.size(0)` and `x.size(1)` belong to `x`.
-            owner = re.split(r"\W", p.host, maxsplit=1)[0]
-            return (0 if p.is_tensor else 1, order.get(owner, len(order)), p.host)
-
-        return sorted(used, key=rank)
 
     def tensor(self, tensor: HostTensor) -> str:
         """The parameter that carries a tensor's address."""
@@ -366,24 +326,6 @@ class Kernel:
         if bound.dtype not in (None, self.index_dtype) and not is_number(value):
             bound = ex.cast(bound, self.index_dtype)
         return bound.text
-
-    def next_choice(self, key: str, default: Any) -> Any:
-        """The entry of a config's list for the next place that it speaks of."""
-        place = self._chosen[key]
-        self._chosen[key] += 1
-        entries = self.config[key]
-        return entries[place] if place < len(entries) else default
-
-    def loop_order(self, axes: Sequence[TileAxis]) -> tuple[int, ...]:
-        """The axes of a loop from the outermost to the innermost."""
-        if len(axes) == 1:
-            return (0,)
-        return tuple(self.config["loop_orders"][self._several.index(axes[0])])
-
-    def wants_flat(self, axes: Sequence[TileAxis]) -> bool:
-        """Whether the config asks for the axes of a loop as one row of indices."""
-        wishes = zip(self._flattenable, self.config["flatten_loops"], strict=True)
-        return any(first is axes[0] and wish for first, wish in wishes)
 
     def step_text(self, axis: TileAxis) -> str:
         """What lies between two begins of a loop."""

@@ -16,6 +16,7 @@ from helion.codegen.memory import access, stored_value
 from helion.ir.graph import Node, args_of, value_of
 from helion.ir.symbols import expr_of, is_number, known_int, same
 from helion.ir.tiles import HostTensor, SliceItem, TileItem
+from helion.language.matmul import FP8
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,9 +50,9 @@ class _Span:
 def load(kernel: LoweringContext, node: Node) -> Expression:
     """`hl.load`."""
     target, items, extra, eviction = args_of(node)
-    kind = kernel.next_choice("indexing", "pointer")
-    policy = kernel.next_choice("load_eviction_policies", "")
-    modifier = kernel.next_choice("load_cache_modifiers", "")
+    kind = kernel.choices.next("indexing", "pointer")
+    policy = kernel.choices.next("load_eviction_policies", "")
+    modifier = kernel.choices.next("load_cache_modifiers", "")
     options = [f"cache_modifier={modifier!r}"] if modifier else []
     policy = eviction or (f"evict_{policy}" if policy else None)
     if policy is not None:
@@ -63,15 +64,16 @@ def load(kernel: LoweringContext, node: Node) -> Expression:
     where = access(kernel, target, items, extra)
     args = [where.pointer.text]
     if where.mask is not None:
-        args += [where.mask.text, "other=0"]
+        # Triton makes no float8 of an integer.
+        args += [where.mask.text, "other=0.0" if dtype in FP8 else "other=0"]
     return Expression(f"tl.load({', '.join([*args, *options])})", dtype, where.pointer.shape)
 
 
 def store(kernel: LoweringContext, node: Node) -> None:
     """`hl.store`."""
     target, items, value, extra = args_of(node)
-    kind = kernel.next_choice("indexing", "pointer")
-    modifier = kernel.next_choice("store_cache_modifiers", "")
+    kind = kernel.choices.next("indexing", "pointer")
+    modifier = kernel.choices.next("store_cache_modifiers", "")
     options = [f"cache_modifier={modifier!r}"] if modifier else []
     spans = _spans(kernel, kind, target, items, extra)
     if spans is not None:

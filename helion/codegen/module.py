@@ -6,14 +6,15 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from helion.codegen.choices import Choices
 from helion.codegen.grid import emit_grid
 from helion.codegen.host import HostWriter
 from helion.codegen.lower import lower_graph
 from helion.codegen.names import RESERVED, Names
 from helion.codegen.operations import LoweringContext
+from helion.codegen.parameters import ordered
 from helion.codegen.rolling import roll, rollable_lengths
 from helion.frontend.statements import assigned_names
-from helion.ir.control import loop_axes
 from helion.ir.passes import everywhere, passes_for
 from helion.ir.symbols import expr_of
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     import torch
 
-    from helion.codegen.kernel import Parameter
+    from helion.codegen.parameters import Parameter
     from helion.frontend.program import TypedProgram
 
 _LONGEST_LINE = 96
@@ -38,6 +39,7 @@ class Options:
     dot_precision: str = "tf32"
     reserved_sms: int = 0
     indexing: frozenset[str] = frozenset()
+    warp_specialize: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,17 +86,18 @@ def generate(
     chunks = zip(rollable_lengths(device), config["reduction_loops"], strict=True)
     device = roll(device, {expr_of(size): chunk for size, chunk in chunks})
     blocks = {b: config["block_sizes"][b.position] for b in device.blocks if b.position is not None}
-    kernel = LoweringContext(device, blocks, program.host_numbers, options.index_dtype, names)
+    choices = Choices(config, program.device, options.warp_specialize)
+    kernel = LoweringContext(
+        device, blocks, program.host_numbers, options.index_dtype, names, choices
+    )
     kernel.dot_precision = options.dot_precision
     kernel.origin_lines = options.origin_lines
     kernel.arguments = [a.arg for a in program.source.tree.args.args]
     bound = assigned_names(program.source.tree.body)
     kernel.rebound = {*kernel.arguments} & {*bound}
-    kernel.config = config
     kernel.indexing = options.indexing
-    kernel.loop_axes = loop_axes(program.device)
-    grid = emit_grid(kernel, config, lower_graph)
-    parameters = kernel.ordered_parameters([*kernel.arguments, *bound])
+    grid = emit_grid(kernel, lower_graph)
+    parameters = ordered(kernel.parameters.values(), [*kernel.arguments, *bound])
     launch = _launch(kernel, parameters, name, grid, options)
     constants = [f"_BLOCK_SIZE_{b.position} = {n}" for b, n in blocks.items()]
     host = HostWriter(program, module, constants, launch)
@@ -116,7 +119,7 @@ def _launch(
     options: Options,
 ) -> list[str]:
     """The lines of the host function that launch the kernel."""
-    config = kernel.config
+    config = kernel.choices.config
     lines: list[str] = []
     if "_NUM_SM" in grid[0]:
         tensor = next(p.host for p in parameters if p.is_tensor)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import torch
 
 from helion import exc
-from helion._compat import block_indexing, is_interpreting
+from helion._compat import block_indexing, has_warp_specialization, is_interpreting
 from helion.codegen import module as codegen
 from helion.frontend.compilation import Options
 from helion.frontend.declaration import parameter_span
@@ -279,6 +279,7 @@ class BoundKernel:
             settings.dot_precision,
             settings.persistent_reserved_sms,
             block_indexing(),
+            settings.allow_warp_specialize and has_warp_specialization(),
         )
         full = dict(config)  # a `Config` leaves out what is None
         self.config_spec.normalize(full)

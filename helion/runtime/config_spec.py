@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helion import exc
-from helion.codegen.control import is_unrollable
+from helion.codegen.choices import is_unrollable
 from helion.codegen.rolling import rollable_lengths
 from helion.ir.control import all_loops, is_flattenable, loop_axes, nodes_within
 from helion.ir.graph import value_of
 from helion.ir.symbols import BlockSymbol, expr_of, is_number, known_int
 from helion.ir.tiles import HostTensor
-from helion.language import matmul, memory, random
-from helion.language.matmul import MINIMUM_BLOCK
+from helion.language import memory, random
+from helion.language.matmul import MINIMUM_BLOCK, PRODUCTS
 from helion.runtime.config import (
     DEFAULTS,
     IGNORED_KEYS,
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
 # Triton's interpreter runs NumPy on whole blocks: few large ones are a hundred times faster.
 _INTERPRETER_TILE = 1 << 17
 _LARGEST_TILE = 1 << 20
-PRODUCTS = frozenset(
-    {matmul.dot, torch.ops.aten.mm.default, torch.ops.aten.bmm.default}
-    | {torch.ops.aten.addmm.default, torch.ops.aten.baddbmm.default}
-)
 
 
 @dataclasses.dataclass(frozen=True)
