@@ -16,8 +16,9 @@ from helion.ir.control import Region, for_loop, getitem, if_else
 from helion.ir.graph import Node, args_of, facts, value_of
 from helion.ir.symbols import BlockSymbol, Number, expr_of, known_int, same
 from helion.ir.tiles import SliceItem, TileAxis, TileItem
-from helion.language import atomics, creation, matmul, memory, tiles, views
+from helion.language import atomics, creation, memory, tiles, views
 from helion.language.indexing import joint_tensors
+from helion.language.matmul import PRODUCTS
 from helion.language.random.draws import Draw
 
 if TYPE_CHECKING:
@@ -406,14 +407,5 @@ _RULES: dict[Any, Callable[[_Analysis, Node], Lanes]] = {
         ),
         _Analysis.reduced,
     ),
-    **dict.fromkeys(
-        (
-            matmul.dot,
-            aten.mm.default,
-            aten.bmm.default,
-            aten.addmm.default,
-            aten.baddbmm.default,
-        ),
-        _Analysis.product,
-    ),
+    **dict.fromkeys(PRODUCTS, _Analysis.product),
 }

@@ -262,7 +262,7 @@ _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
     prims.var.default: reductions.variance,
     aten.argmax.default: reductions.argument_of_extreme,
     aten.argmin.default: reductions.argument_of_extreme,
-    **dict.fromkeys(PRODUCTS, matmul_codegen.product),
+    **dict.fromkeys(matmul.PRODUCTS, matmul_codegen.product),
     aten.max.dim: _pair,
     aten.min.dim: _pair,
 }

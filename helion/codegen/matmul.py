@@ -8,47 +8,129 @@ import torch
 
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
+from helion.codegen.lanes import product_operands
 from helion.codegen.reductions import masked
-from helion.ir.graph import Node, args_of, value_of
+from helion.ir.graph import Node, value_of
+from helion.language.matmul import FP8
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from helion.codegen.operations import LoweringContext
 
-aten = torch.ops.aten
+# What tensor cores multiply, and the fewest terms of a sum that Triton takes.
+_TERMS = {
+    torch.float64: 16,
+    torch.float32: 16,
+    torch.float16: 16,
+    torch.bfloat16: 16,
+    torch.int8: 32,
+    **dict.fromkeys(FP8, 32),
+}
 
 
-def dot(kernel: LoweringContext, node: Node) -> Expression:
-    """`hl.dot(mat1, mat2, acc)`."""
-    mat1, mat2, acc = args_of(node)[:3]
-    return _product(kernel, mat1, mat2, acc, kernel.dtype_of(node), value_of(node).shape)
+def product(kernel: LoweringContext, node: Node) -> Expression:
+    """`hl.dot`, and torch's products with and without an accumulator."""
+    mat1, mat2, acc = product_operands(node)
+    sizes, dtype = list(value_of(node).shape), kernel.dtype_of(node)
+    left = masked(kernel, mat1, [value_of(mat1).dim() - 1], 0)
+    right = masked(kernel, mat2, [value_of(mat2).dim() - 2], 0)
+    start = None if acc is None else kernel.operand(acc)
+    batch, matrix = sizes[:-2], sizes[-2:]
+    if batch and kernel.known_size(batch[0]) == 1:
+        # A batch of one is no batch: the fastest instructions multiply two matrices.
+        left, right = (_without_batch(kernel, v) for v in (left, right))
+        start = start and _without_batch(kernel, _full(kernel, start, sizes))
+        flat = _multiply(kernel, left, right, start, matrix, dtype)
+        return Expression(f"{flat.within(ex.ATOM)}[None, :, :]", flat.dtype, tuple(sizes))
+    if batch:
+        left = _full(kernel, left, [*batch, *left.shape[-2:]])
+        right = _full(kernel, right, [*batch, *right.shape[-2:]])
+    return _multiply(kernel, left, right, start, sizes, dtype)
 
 
-def matmul(kernel: LoweringContext, node: Node) -> Expression:
-    """`mm`, `bmm`: the operands' dtype, accumulated in float32."""
-    mat1, mat2 = args_of(node)[:2]
-    return _product(kernel, mat1, mat2, None, kernel.dtype_of(node), value_of(node).shape)
+def _without_batch(kernel: LoweringContext, value: Expression) -> Expression:
+    if len(value.shape) == 2:
+        return value
+    text = ", ".join(kernel.size_text(s) for s in value.shape[1:])
+    return Expression(f"tl.reshape({value.text}, [{text}])", value.dtype, value.shape[1:])
 
 
-def addmm(kernel: LoweringContext, node: Node) -> Expression:
-    """`addmm`, `baddbmm`: the dtype of the accumulator."""
-    acc, mat1, mat2 = args_of(node)[:3]
-    return _product(kernel, mat1, mat2, acc, kernel.dtype_of(node), value_of(node).shape)
+def _full(kernel: LoweringContext, value: Expression, sizes: Sequence[Any]) -> Expression:
+    """A value with all dimensions of a product; new ones come first."""
+    width = len(value.shape)
+    value = kernel.place(value, width, len(sizes) - width, len(sizes))
+    return kernel.broadcast(value, sizes)
 
 
-def _product(
-    kernel: LoweringContext, mat1: Any, mat2: Any, acc: Any, dtype: torch.dtype, sizes: Any
+def _multiply(
+    kernel: LoweringContext,
+    left: Expression,
+    right: Expression,
+    start: Expression | None,
+    sizes: Sequence[Any],
+    dtype: torch.dtype,
 ) -> Expression:
-    terms = [value_of(mat1).dim() - 1, value_of(mat2).dim() - 2]
-    left = masked(kernel, mat1, [terms[0]], 0)
-    right = masked(kernel, mat2, [terms[1]], 0)
-    integers = kernel.dtype_of(mat1) is torch.int8
-    wide = torch.int32 if integers else torch.float32
+    operand = _common(left.dtype, right.dtype)
+    if operand not in FP8:
+        left, right = ex.cast(left, operand), ex.cast(right, operand)
+    wide = _wide(operand)
+    if start is not None:
+        start = _full(kernel, ex.cast(start, wide), sizes)
+    if operand not in _TERMS:
+        return ex.cast(_by_hand(left, right, start, wide, sizes), dtype)
+    left, right = _with_enough_terms(kernel, left, right, _TERMS[operand])
     args = [left.text, right.text]
-    if acc is not None:
-        start = kernel.broadcast(ex.cast(kernel.operand(acc), wide), sizes)
+    if start is not None:
         args.append(start.text)
-    if kernel.dtype_of(mat1) is torch.float32:
+    if operand is torch.float32:
         args.append(f"input_precision={kernel.dot_precision!r}")
-    elif integers:
-        args.append("out_dtype=tl.int32")
+    if wide is not torch.float32:
+        args.append(f"out_dtype={ex.TRITON_DTYPES[wide]}")
     return ex.cast(Expression(f"tl.dot({', '.join(args)})", wide, tuple(sizes)), dtype)
+
+
+def _common(a: torch.dtype | None, b: torch.dtype | None) -> torch.dtype:
+    assert a is not None
+    assert b is not None
+    return a if a == b or a in FP8 else torch.promote_types(a, b)
+
+
+def _wide(operand: torch.dtype) -> torch.dtype:
+    """The dtype that products of these operands are added in."""
+    if operand is torch.float64 or (not operand.is_floating_point and operand.itemsize == 8):
+        return operand
+    return torch.float32 if operand.is_floating_point else torch.int32
+
+
+def _with_enough_terms(
+    kernel: LoweringContext, left: Expression, right: Expression, terms: int
+) -> tuple[Expression, Expression]:
+    """Operands with zeros between their terms, where they may have fewer than Triton takes."""
+    length = kernel.size_text(left.shape[-1])
+    known = int(length) if length.isdigit() else kernel.known_size(left.shape[-1])
+    if known is not None and known >= terms:
+        return left, right
+    names = [kernel.names.fresh(wish) for wish in ("left", "right")]
+    function = "triton_helpers.with_terms"
+    kernel.body.line(f"{', '.join(names)} = {function}({left.text}, {right.text}, {terms})")
+    return tuple(  # pyright: ignore[reportReturnType]
+        Expression(name, value.dtype, value.shape)
+        for name, value in zip(names, (left, right), strict=True)
+    )
+
+
+def _by_hand(
+    left: Expression,
+    right: Expression,
+    start: Expression | None,
+    wide: torch.dtype,
+    sizes: Sequence[Any],
+) -> Expression:
+    """A product that tensor cores do not know, as a sum of products."""
+    before = ":, " * (len(sizes) - 2)
+    left, right = ex.cast(left, wide), ex.cast(right, wide)
+    a = f"{left.within(ex.ATOM)}[{before}:, :, None]"
+    b = f"{right.within(ex.ATOM)}[{before}None, :, :]"
+    result = Expression(f"tl.sum({a} * {b}, {len(sizes) - 1})", wide, tuple(sizes))
+    return result if start is None else ex.infix("+", start, result, ex.SUM, wide)

@@ -22,16 +22,21 @@ _INT_TO_FLOAT = ELEMENTWISE_TYPE_PROMOTION_KIND.INT_TO_FLOAT
 # Kept whole: Triton has a direct form, and the decomposition would hide what the author wrote.
 KEPT = frozenset(
     {
-        aten.mm.default,
-        aten.bmm.default,
-        aten.addmm.default,
-        aten.baddbmm.default,
         aten.argmax.default,
         aten.argmin.default,
         aten.stack.default,
         aten.cat.default,
     }
 )
+
+# Matrix products with the plain form of each, and those that add to an accumulator.
+PRODUCTS = {
+    aten.mm.default: aten.mm.default,
+    aten.mm.dtype: aten.mm.default,
+    aten.bmm.default: aten.bmm.default,
+    aten.bmm.dtype: aten.bmm.default,
+}
+ACCUMULATING = frozenset({aten.addmm.default, aten.baddbmm.default})
 
 MEANS = frozenset({aten.mean.default, aten.mean.dim})
 

@@ -374,7 +374,9 @@ class DeviceEvaluator(Runner):
         args, kwargs = tree_map(convert, (args, kwargs), is_leaf=_is_tile)
         try:
             with self.recorder.symbols.fake_mode, self.recorder:
-                return function(*args, **kwargs)
+                # Python takes a TypeError out of `a @ b` for an operand that it does not know.
+                product = function is operator.matmul
+                return (torch.matmul if product else function)(*args, **kwargs)
         except exc.Base:
             raise
         except Exception as error:

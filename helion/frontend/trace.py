@@ -17,10 +17,12 @@ from torch.utils._pytree import tree_map
 
 from helion import exc
 from helion.frontend.decompositions import (
+    ACCUMULATING,
     CREATIONS,
     DECOMPOSITIONS,
     KEPT,
     MEANS,
+    PRODUCTS,
     PROMOTED,
     RESHAPES,
     fill_of,
@@ -30,8 +32,10 @@ from helion.ir.control import getitem
 from helion.ir.dtypes import TRITON_DTYPES
 from helion.ir.graph import emit, facts, set_facts
 from helion.ir.masking import count_inside
-from helion.ir.symbols import BlockSymbol, known_int
+from helion.ir.printer import ValuePrinter
+from helion.ir.symbols import AxisNumber, BlockSymbol, DeviceNumber, known_int
 from helion.language import creation
+from helion.language.matmul import FP8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -40,6 +44,9 @@ if TYPE_CHECKING:
     from helion.ir.graph import Node
     from helion.ir.symbols import Symbols
     from helion.ir.tiles import TileAxis
+
+# Numbers that are no sizes: the launch does not know them.
+_IN_KERNEL = (AxisNumber, DeviceNumber)
 
 aten = torch.ops.aten
 prims = torch.ops.prims
@@ -114,7 +121,7 @@ class Recorder(TorchDispatchMode):
 
     def record(self, target: Callable[..., Any], args: Sequence[Any], value: Any) -> Node:
         """Append a node; its fake results become device tensors."""
-        self._check_dtypes(value)
+        self._check(value)
         node = emit(
             self.builder.graph, target, tree_map(self.node_of, tuple(args)), value, self.span
         )
@@ -127,10 +134,19 @@ class Recorder(TorchDispatchMode):
                     self.bind(item, getter)
         return node
 
-    def _check_dtypes(self, value: Any) -> None:
+    def _check(self, value: Any) -> None:
+        """Whether Triton has the dtype of a value, and the launch knows its shape."""
         for item in value if isinstance(value, (tuple, list)) else [value]:
-            if isinstance(item, FakeTensor) and item.dtype not in TRITON_DTYPES:
+            if not isinstance(item, FakeTensor):
+                continue
+            if item.dtype not in TRITON_DTYPES:
                 raise exc.UnsupportedDtype(self.span, dtype=item.dtype)
+            for size in item.shape:
+                if not self.symbols.has_origins(size):
+                    raise exc.DataDependentOutputShapeNotSupported(self.span)
+                if any(isinstance(o, _IN_KERNEL) for o in self.symbols.origins_in(size)):
+                    text = ValuePrinter(self.symbols).number(size)
+                    raise exc.ShapeSpecializingAllocation(self.span, size=text)
 
     @contextlib.contextmanager
     def inner(self) -> Generator[GraphBuilder]:
@@ -181,6 +197,10 @@ class Recorder(TorchDispatchMode):
             return self._copy(*args)
         if func is aten.view.dtype:
             return self._reinterpret(*args)
+        if func in PRODUCTS:
+            return self._product(PRODUCTS[func], *args, **kwargs)
+        if func in ACCUMULATING:
+            return self._accumulate(func, *args, **kwargs)
         if func in PROMOTED:
             return self._promoted(func, args, kwargs)
         if func in MEANS and self._spans_tile(*args):
@@ -232,6 +252,40 @@ class Recorder(TorchDispatchMode):
         result = torch.empty_like(result)
         self.record(aten.view.dtype, (value,), result)
         return result
+
+    def _check_product(self, a: torch.Tensor, b: torch.Tensor) -> None:
+        """What torch's products take: one dtype, and no float8, which sums do not fit in."""
+        api = "torch's matrix products"
+        if a.dtype != b.dtype:
+            detail = f"operands of two dtypes, {a.dtype} and {b.dtype}"
+            raise exc.InvalidDotDtype(self.span, api=api, detail=detail)
+        if a.dtype in FP8:
+            detail = f"{a.dtype}: `hl.dot` does"
+            raise exc.InvalidDotDtype(self.span, api=api, detail=detail)
+
+    def _product(self, func: Any, a: Any, b: Any, out_dtype: torch.dtype | None = None) -> Any:
+        """`mm`, `bmm`; the result's dtype tells whether it is rounded to that of the operands."""
+        self._check_product(a, b)
+        value = func(a, b)
+        if out_dtype is not None:
+            value = torch.empty_like(value, dtype=out_dtype)
+        self.record(func, (a, b), value)
+        return value
+
+    def _accumulate(
+        self, func: Any, acc: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1
+    ) -> Any:
+        """`addmm`, `baddbmm`: the accumulator may have another dtype, which is the result's."""
+        self._check_product(a, b)
+        plain = func(acc.to(a.dtype), a, b)
+        if beta == 1 and alpha == 1:
+            value = torch.empty_like(plain, dtype=acc.dtype)
+            self.record(func, (acc, a, b), value)
+            return value
+        wide = torch.float64 if a.dtype is torch.float64 else torch.float32
+        with self:
+            product = (torch.bmm if a.dim() == 3 else torch.mm)(a, b, out_dtype=wide)
+            return (acc * beta + product * alpha).to(acc.dtype)
 
     def _is_tiled(self, size: Any) -> bool:
         """Whether a dimension may be a tile's, which has fewer elements at the end of its range."""

@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 from helion import exc
 from helion.language._op import Op
 from helion.language.indexing import joint_tensors
+from helion.language.matmul import EAGER_PRODUCTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -133,6 +134,7 @@ class EagerMode(TorchFunctionMode):
                 return store_eagerly(args[0], as_items(args[1]), args[2], None)
             if func in _IN_PLACE and _is_operator(inspect.currentframe()):
                 args = (args[0].clone(), *args[1:])
+            func = EAGER_PRODUCTS.get(func, func)
         args, named = pytree.tree_map(_as_size, (args, named))
         result = func(*args, **named)
         if sign := _SHIFTS.get(func):

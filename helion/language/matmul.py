@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from helion.language._eager import EagerMode
 
-_FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
-_INPUTS = (torch.float16, torch.bfloat16, torch.float32, torch.int8, *_FP8)
+FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
+_INPUTS = (torch.float16, torch.bfloat16, torch.float32, torch.int8, *FP8)
 # Tensor cores multiply blocks of at least this many rows, columns and terms.
 MINIMUM_BLOCK = 16
 
@@ -51,17 +51,39 @@ def dot(
 def _(ctx: TypeCtx, mat1: Any, mat2: Any, acc: Any = None, out_dtype: Any = None) -> torch.Tensor:
     for name, value in (("mat1", mat1), ("mat2", mat2)):
         if not ctx.is_device(value):
-            raise exc.InvalidDotDtype(ctx.span(name), detail=f"a `{type_name(value)}`")
+            raise exc.InvalidDotDtype(ctx.span(name), detail=f"`{type_name(value)}`")
         if value.dtype not in _INPUTS:
             raise exc.InvalidDotDtype(ctx.span(name), detail=str(value.dtype))
+    if not _mix(mat1.dtype, mat2.dtype):
+        detail = f"{mat1.dtype} and {mat2.dtype} together"
+        raise exc.InvalidDotDtype(ctx.span(), detail=detail)
     shape = _product_shape(ctx, mat1, mat2)
-    integers = mat1.dtype is torch.int8
+    if acc is not None:
+        _check_accumulator(ctx, acc, shape, mat1.dtype)
+    if out_dtype is not None and not isinstance(out_dtype, torch.dtype):
+        raise exc.InvalidDotDtype(ctx.span("out_dtype"), detail=f"out_dtype={out_dtype!r}")
     dtype = acc.dtype if acc is not None else out_dtype
-    dtype = dtype or (torch.int32 if integers else torch.float32)
-    if acc is not None and not _same_sizes(acc.shape, shape):
+    dtype = dtype or (torch.int32 if mat1.dtype is torch.int8 else torch.float32)
+    return ctx.record(dot, (mat1, mat2, acc), ctx.fake(shape, dtype))
+
+
+def _mix(a: torch.dtype, b: torch.dtype) -> bool:
+    """Whether operands of two dtypes have a product: both float8, or both wider floats."""
+    if a == b:
+        return True
+    return (a in FP8) == (b in FP8) and torch.int8 not in (a, b)
+
+
+def _check_accumulator(ctx: TypeCtx, acc: Any, shape: Sequence[Any], operand: torch.dtype) -> None:
+    if not ctx.is_device(acc):
+        raise exc.InvalidDotDtype(ctx.span("acc"), detail=f"`{type_name(acc)}` as `acc`")
+    legal = (torch.int32,) if operand is torch.int8 else (torch.float32, torch.float16)
+    if acc.dtype not in legal:
+        detail = f"an accumulator of {acc.dtype} for operands of {operand}"
+        raise exc.InvalidDotDtype(ctx.span("acc"), detail=detail)
+    if not _same_sizes(acc.shape, shape):
         detail = f"acc has shape {ctx.show(acc.shape)}, the product {ctx.show(shape)}"
         raise exc.InvalidDotShape(ctx.span("acc"), detail=detail)
-    return ctx.record(dot, (mat1, mat2, acc), ctx.fake(shape, dtype))
 
 
 def _product_shape(ctx: TypeCtx, mat1: Any, mat2: Any) -> list[Any]:
@@ -72,7 +94,7 @@ def _product_shape(ctx: TypeCtx, mat1: Any, mat2: Any) -> list[Any]:
         raise exc.InvalidDotShape(ctx.span(), detail=detail)
     batches = [m.shape[0] for m in (mat1, mat2) if m.dim() == 3]
     if len(batches) == 2 and not same(*batches) and 1 not in map(known_int, batches):
-        lhs, rhs = ctx.show(batches[:1]), ctx.show(batches[1:])
+        lhs, rhs = (ctx.show([b])[1:-1] for b in batches)
         raise exc.DotBatchDimensionMismatch(ctx.span(), lhs=lhs, rhs=rhs)
     batch = [next((b for b in batches if known_int(b) != 1), 1)] if batches else []
     return [*batch, mat1.shape[-2], mat2.shape[-1]]
@@ -82,13 +104,51 @@ def _same_sizes(a: Sequence[Any], b: Sequence[Any]) -> bool:
     return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
 
 
+# Every node that is a product of matrices.
+PRODUCTS = frozenset(
+    {
+        dot,
+        torch.ops.aten.mm.default,
+        torch.ops.aten.bmm.default,
+        torch.ops.aten.addmm.default,
+        torch.ops.aten.baddbmm.default,
+    }
+)
+
+
 @dot.reference
 def _(mode: EagerMode, mat1: Any, mat2: Any, acc: Any, out_dtype: Any) -> torch.Tensor:
     del mode
-    wide, exact = torch.float32, torch.float32
-    if mat1.dtype is torch.int8:
-        wide, exact = torch.int32, torch.float64  # torch multiplies no integer matrices on a GPU
-    product = torch.matmul(mat1.to(exact), mat2.to(exact)).to(wide)
+    product = _multiply(mat1, mat2)
     if acc is not None:
-        return (acc.to(wide) + product).to(acc.dtype)
-    return product.to(out_dtype or wide)
+        return (acc.to(product.dtype) + product).to(acc.dtype)
+    return product.to(out_dtype or product.dtype)
+
+
+def _multiply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """A product in the dtype that it is accumulated in."""
+    wide = torch.float64 if a.dtype is torch.float64 else torch.float32
+    if not a.is_floating_point():
+        wide = torch.int32
+    return torch.matmul(a.to(wide), b.to(wide))
+
+
+def _add_product(acc: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> torch.Tensor:
+    """`torch.addmm`, `torch.baddbmm`: the accumulator may be wider than the operands."""
+    return (beta * acc.to(torch.float64) + alpha * _multiply(a, b)).to(acc.dtype)
+
+
+def _widened(a: Any, b: Any, out_dtype: torch.dtype | None = None) -> torch.Tensor:
+    """`torch.mm`, `torch.bmm` with `out_dtype`, which torch has on GPUs only."""
+    return _multiply(a, b).to(out_dtype or a.dtype)
+
+
+# Torch's products as kernels have them, for the eager mode.
+EAGER_PRODUCTS = {
+    torch.addmm: _add_product,
+    torch.baddbmm: _add_product,
+    torch.Tensor.addmm: _add_product,
+    torch.Tensor.baddbmm: _add_product,
+    torch.mm: _widened,
+    torch.bmm: _widened,
+}

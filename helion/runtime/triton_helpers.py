@@ -2,6 +2,7 @@
 
 # What Triton passes to these at compile time has no Python type.
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
+# pyright: reportGeneralTypeIssues=false
 # pyright: reportOperatorIssue=false, reportUnnecessaryComparison=false
 
 from __future__ import annotations
@@ -183,3 +184,34 @@ def digamma(x):
     # The sign of a zero tells from which side infinity is reached.
     result = tl.where(x == 0, -1 / x, result)
     return tl.where(left & (x == libdevice.trunc(x)), float("nan"), result)
+
+
+@triton.jit
+def _twice_the_terms(a, b):
+    # Zeros between the terms: in the same places of both, so that each term meets its own.
+    wide = tl.join(a, tl.zeros_like(a))
+    tall = tl.join(b, tl.zeros_like(b))
+    if len(a.shape) == 3:
+        wide = tl.reshape(wide, [a.shape[0], a.shape[1], 2 * a.shape[2]])
+        tall = tl.permute(tall, [0, 1, 3, 2])
+        tall = tl.reshape(tall, [b.shape[0], 2 * b.shape[1], b.shape[2]])
+    else:
+        wide = tl.reshape(wide, [a.shape[0], 2 * a.shape[1]])
+        tall = tl.reshape(tl.permute(tall, [0, 2, 1]), [2 * b.shape[0], b.shape[1]])
+    return wide, tall
+
+
+@triton.jit
+def with_terms(a, b, terms: tl.constexpr):
+    """The operands of a product with zeros added, so that sums have at least `terms` terms."""
+    if a.shape[-1] < terms:
+        a, b = _twice_the_terms(a, b)
+    if a.shape[-1] < terms:
+        a, b = _twice_the_terms(a, b)
+    if a.shape[-1] < terms:
+        a, b = _twice_the_terms(a, b)
+    if a.shape[-1] < terms:
+        a, b = _twice_the_terms(a, b)
+    if a.shape[-1] < terms:
+        a, b = _twice_the_terms(a, b)
+    return a, b
