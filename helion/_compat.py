@@ -45,11 +45,20 @@ def _supports_tensor_descriptor() -> bool:  # of its own, because tests of kerne
     return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
 
 
-def block_indexing() -> frozenset[str]:
-    """The kinds of `indexing`, apart from pointers, that Triton and the hardware have."""
-    import triton.language as tl  # not before `use_interpreter_without_accelerator`
+def triton_version() -> tuple[int, ...]:
+    """Major and minor version."""
+    import triton  # not before `use_interpreter_without_accelerator`
 
-    kinds = {"block_ptr"} if hasattr(tl, "make_block_ptr") else set[str]()
+    return tuple(int(part) for part in triton.__version__.split(".")[:2])
+
+
+def block_indexing() -> frozenset[str]:
+    """The kinds of `indexing`, apart from pointers, that Triton and the hardware have.
+
+    Triton 3.7 warns of block pointers, and 3.9 has none. Plain pointers, which they become on the
+    way to the GPU, do the same.
+    """
+    kinds = {"block_ptr"} if triton_version() < (3, 7) else set[str]()
     if is_interpreting() or supports_tensor_descriptor():
         kinds.add("tensor_descriptor")
     return frozenset(kinds)
@@ -98,8 +107,7 @@ class CudaLaunch:
         """None if this is not a GPU and a version that are known."""
         import triton
 
-        version = tuple(int(part) for part in triton.__version__.split(".")[:2])
-        if not cls.FIRST <= version < cls.AFTER_LAST or not torch.cuda.is_available():
+        if not cls.FIRST <= triton_version() < cls.AFTER_LAST or not torch.cuda.is_available():
             return None
         if type(triton.runtime.driver.active).__name__ != "CudaDriver":
             return None
