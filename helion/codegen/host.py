@@ -87,7 +87,8 @@ class HostWriter(ast.NodeTransformer):
         origin = self._program.device.symbols.origin(value) if is_number(value) else None
         if isinstance(origin, BlockSymbol):
             return ast.Name(f"_BLOCK_SIZE_{origin.block.position}", ast.Load())
-        return ast.Constant(known_int(value) if known_int(value) is not None else value)
+        known = None if isinstance(value, bool) else known_int(value)
+        return ast.Constant(value if known is None else known)
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -27,19 +28,30 @@ from helion.ir.symbols import (
 from helion.ir.tiles import HostTensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from helion.frontend.scope import HostImports
     from helion.ir.tiles import BlockSize, TileAxis
+    from helion.language.fragments import Fragment
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What the author's settings mean for the front end."""
+    """What the author's settings mean for the front end.
+
+    Attributes:
+        static_shapes: whether sizes and strides are compiled in.
+        index_dtype: the dtype of indices.
+        warn: reports a warning.
+        tunables: the config's values of what `hl.register_tunable` names; else their defaults.
+        config_keys: names that no tunable may have.
+    """
 
     static_shapes: bool
     index_dtype: torch.dtype
     warn: Callable[[exc.BaseWarning], None]
+    tunables: Mapping[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    config_keys: frozenset[str] = frozenset()
 
 
 class Restart(Unwinding):
@@ -71,8 +83,10 @@ class Compilation:
         recorder: records torch operations of device code.
         imports: host values that device code reads.
         blocks: block sizes, in order of their first appearance.
+        calls: numbers for calls that need one of their own.
         loops: axes of the loops around the code that is being interpreted, outermost first.
         constants: sizes and ints that `hl.specialize` asked for, with their values.
+        tunables: what `hl.register_tunable` registered.
         equal: numbers that host assertions say are another number, or a known one.
         actual: the values that sizes, strides and ints have in the call that is compiled for.
         grid_rank: how many of `loops` belong to the grid.
@@ -85,8 +99,10 @@ class Compilation:
     imports: HostImports
     recorder: Recorder = dataclasses.field(init=False)
     blocks: list[BlockSize] = dataclasses.field(default_factory=list)
+    calls: Iterator[int] = dataclasses.field(default_factory=itertools.count)
     loops: list[TileAxis] = dataclasses.field(default_factory=list)
     constants: dict[Origin, int] = dataclasses.field(default_factory=dict)
+    tunables: dict[str, Fragment] = dataclasses.field(default_factory=dict)
     equal: dict[Origin, Origin | int] = dataclasses.field(default_factory=dict)
     actual: dict[Origin, int] = dataclasses.field(default_factory=dict)
     _numbers: dict[Origin, Any] = dataclasses.field(default_factory=dict)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from helion.frontend.source import FunctionSource
     from helion.ir.tiles import HostTensor
     from helion.language._op import Op
+    from helion.language.fragments import Fragment
 
 
 class CallContext:
@@ -94,6 +95,17 @@ class CallContext:
         """Whether any of the values depends on an axis."""
         return depends(self.compilation, axis, values)
 
+    def is_literal(self, argument: str) -> bool:
+        """Whether the author wrote an argument as a literal."""
+        return isinstance(self._argument(argument), ast.Constant)
+
+    def tunable(self, name: str, fragment: Fragment) -> Any:
+        """Register a tunable; returns its value in the config that is compiled for."""
+        known = self.compilation.tunables.setdefault(name, fragment)
+        if known != fragment or name in self.compilation.options.config_keys:
+            raise exc.TunableNameConflict(self.span("name"), name=name)
+        return self.compilation.options.tunables.get(name, fragment.default())
+
     def new_block(self, name: str, extent: Any = None, minimum: int = 1) -> BlockSize:
         """A new block size, for the config to choose: the next entry of `block_sizes`."""
         block = BlockSize(name, len(self.compilation.blocks), None, extent, minimum)
@@ -112,6 +124,10 @@ class CallContext:
         """A load from a host tensor, as if the author had written it."""
         assert memory.load.type_rule_fn is not None
         return memory.load.type_rule_fn(self, tensor, list(index))
+
+    def new_call(self) -> int:
+        """A number that no other call in this compilation has."""
+        return next(self.compilation.calls)
 
     def number_tensor(self, value: Any) -> torch.Tensor:
         """A number as a 0-d device tensor."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from helion.frontend.source import FunctionSource
     from helion.language._op import Op
+    from helion.language.fragments import Fragment
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +43,7 @@ class TypedProgram:
         host_calls: calls of operations in the host part, with their values.
         types: the type of each expression and parameter.
         constants: what `hl.specialize` compiled in.
+        tunables: what `hl.register_tunable` registered.
         torch_device: where the kernel runs.
         index_dtype: int32, or int64 where a tensor is too large for that.
     """
@@ -53,6 +55,7 @@ class TypedProgram:
     host_calls: Mapping[ast.Call, tuple[Op, Any]]
     types: Mapping[ast.AST, Any]
     constants: Mapping[Origin, int]
+    tunables: Mapping[str, Fragment]
     torch_device: torch.device
     index_dtype: torch.dtype
 
@@ -173,6 +176,7 @@ class _Analysis:
             host_calls=self.host.op_calls,
             types=self.host.types,
             constants=compilation.constants,
+            tunables=compilation.tunables,
             torch_device=compilation.device,
             index_dtype=compilation.options.index_dtype,
         )

@@ -41,6 +41,7 @@ from helion.language.tiles import (
     tile_id,
     tile_index,
 )
+from helion.language.tunable import register_tunable
 from helion.language.views import join, split, subscript
 
 
@@ -81,6 +82,7 @@ __all__ = [
     "randn",
     "random_bits",
     "register_block_size",
+    "register_tunable",
     "specialize",
     "split",
     "split_seed",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from helion.ir.graph import Node
     from helion.ir.symbols import Symbols
     from helion.ir.tiles import BlockSize, HostTensor, TileAxis
+    from helion.language.fragments import Fragment
 
 
 class TypeCtx(Protocol):
@@ -62,6 +63,14 @@ class TypeCtx(Protocol):
         """Whether a value is a tensor that device code computed."""
         ...
 
+    def is_literal(self, argument: str) -> bool:
+        """Whether the author wrote an argument as a literal."""
+        ...
+
+    def tunable(self, name: str, fragment: Fragment) -> Any:
+        """Register a tunable; returns its value in the config that is compiled for."""
+        ...
+
     def new_block(self, name: str, extent: Any = None, minimum: int = 1) -> BlockSize:
         """A new block size, for the config to choose: the next entry of `block_sizes`."""
         ...
@@ -92,6 +101,10 @@ class TypeCtx(Protocol):
 
     def load(self, tensor: HostTensor, index: Sequence[Any]) -> torch.Tensor:
         """A load from a host tensor, as if the author had written it."""
+        ...
+
+    def new_call(self) -> int:
+        """A number that no other call in this compilation has."""
         ...
 
     def number_tensor(self, value: Any) -> torch.Tensor:

@@ -20,7 +20,7 @@ from helion.language.constants import constexpr
 from helion.runtime import interpreter, repro, specialization
 from helion.runtime.calls import unwrapped, without_history
 from helion.runtime.choice import choose_config, implied_config, search_config
-from helion.runtime.config import Config
+from helion.runtime.config import KNOWN_KEYS, PLURAL_OF, Config
 from helion.runtime.config_spec import ConfigSpec
 from helion.runtime.modules import SourceGlobals, content_key, load_module
 from helion.runtime.settings import OutputCodeOptions, RefMode, Settings
@@ -72,9 +72,10 @@ class BoundKernel:
         self.warned = False
         self.index_dtype = self._index_dtype(arguments)
         self._globals = kernel.fn.__globals__
-        self.program: TypedProgram = analyze(
-            kernel.source, self._globals, arguments, device, self._frontend_options()
-        )
+        self.program = self._analyze(arguments, {})
+        # A tunable's value is compiled in: another one starts again from the arguments.
+        self._again = dict(arguments) if self.program.tunables else {}
+        self._programs: dict[tuple[Any, ...], TypedProgram] = {}
         self.constants = self.program.constants
         names = list(arguments)
         self._read_constants = self._reader(names, list(self.constants))
@@ -117,7 +118,22 @@ class BoundKernel:
                 )
         return chosen or torch.int32
 
-    def _frontend_options(self) -> Options:
+    def _analyze(self, arguments: Mapping[str, Any], tunables: Mapping[str, Any]) -> TypedProgram:
+        options = self._frontend_options(tunables)
+        return analyze(self.kernel.source, self._globals, arguments, self.device, options)
+
+    def _program_for(self, config: Mapping[str, Any]) -> TypedProgram:
+        """The program with the values that a config gives to tunables."""
+        registered = self.program.tunables
+        tunables = {name: config[name] for name in registered}
+        if all(registered[n].default() == v for n, v in tunables.items()):
+            return self.program
+        key = tuple(tunables.values())
+        if key not in self._programs:
+            self._programs[key] = self._analyze(self._again, tunables)
+        return self._programs[key]
+
+    def _frontend_options(self, tunables: Mapping[str, Any]) -> Options:
         ignored = self.settings.ignore_warnings
 
         def warn(warning: exc.BaseWarning) -> None:
@@ -128,6 +144,8 @@ class BoundKernel:
             static_shapes=self.settings.static_shapes,
             index_dtype=self.index_dtype,
             warn=warn,
+            tunables=tunables,
+            config_keys=KNOWN_KEYS | PLURAL_OF.keys(),
         )
 
     def _reader(
@@ -284,7 +302,7 @@ class BoundKernel:
         full = dict(config)  # a `Config` leaves out what is None
         self.config_spec.normalize(full)
         name = self.kernel.fn.__module__ or ""
-        module = codegen.generate(self.program, self._globals, name, full, options)
+        module = codegen.generate(self._program_for(full), self._globals, name, full, options)
         source = sys.modules.get(name)
         if source is not None and source.__dict__ is self._globals:
             return module

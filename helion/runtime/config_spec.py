@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from helion.ir.graph import DeviceProgram
     from helion.ir.symbols import Origin
     from helion.ir.tiles import BlockSize
+    from helion.language.fragments import Fragment
 
 # Triton's interpreter runs NumPy on whole blocks: few large ones are a hundred times faster.
 _INTERPRETER_TILE = 1 << 17
@@ -70,7 +71,7 @@ class ConfigSpec:
         self._row = whole_elements(program.device)
         self._sites = sites_of(program.device)
         self.allowed_pid_types = pid_types_of(program.device)
-        self.user_defined_tunables: dict[str, Any] = {}
+        self.user_defined_tunables: dict[str, Fragment] = dict(program.tunables)
         self.reduction_loops: list[Any] = []
 
     def _block_spec(self, extent: Any, minimum: int, actual: dict[Origin, int]) -> BlockSizeSpec:
@@ -141,9 +142,17 @@ class ConfigSpec:
             raise exc.InvalidConfig(detail=detail)
         for key, value in DEFAULTS.items():
             config.setdefault(key, list(value) if isinstance(value, list) else value)
+        self._check_tunables(config)
         self._check_block_sizes(config)
         check(config, self._sites, self.allowed_pid_types)
         self._fit_chunks(config)
+
+    def _check_tunables(self, config: MutableMapping[str, Any]) -> None:
+        for name, fragment in self.user_defined_tunables.items():
+            value = config.setdefault(name, fragment.default())
+            if not fragment.accepts(value):
+                detail = f"config[{name!r}] is {value!r}, which {fragment} does not have"
+                raise exc.InvalidConfig(detail=detail)
 
     def _fit_chunks(self, config: MutableMapping[str, Any]) -> None:
         """A chunk that covers the whole axis is none; a very small one costs more than it saves."""
