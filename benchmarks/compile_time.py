@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -71,10 +70,9 @@ def child(script: str, **environment: str) -> dict[str, float]:
 
 
 def imports(repeats: int) -> dict[str, float]:
-    """Median seconds of `import torch`, and of `import helion` after it."""
-    child(IMPORTS)  # reads the files from disk, and writes the bytecode
+    """Seconds of `import torch`, and of `import helion` after it; the first run reads the disk."""
     runs = [child(IMPORTS) for _ in range(repeats)]
-    return {f"import {name}": statistics.median(run[name] for run in runs) for name in runs[0]}
+    return {f"import {name}": min(run[name] for run in runs) for name in runs[0]}
 
 
 def first_calls(torch_compile: bool) -> tuple[dict[str, float], dict[str, float]]:

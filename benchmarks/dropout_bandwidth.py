@@ -130,7 +130,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--plot", type=Path, help="write a picture here (needs matplotlib)")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of elements")
     parser.add_argument(
-        "--seconds", type=float, default=0.6 if ON_GPU else 0.1, help="time for each size"
+        "--seconds", type=float, default=0.4 if ON_GPU else 0.1, help="time for each size"
     )
     options = parser.parse_args(arguments)
     print(header())
