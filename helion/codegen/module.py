@@ -140,7 +140,9 @@ def _launch(
 
 def _host_value(kernel: LoweringContext, parameter: Parameter) -> str:
     """What the launch passes: seeds as signed 64-bit numbers, everything else as it is."""
-    if not parameter.wide or parameter.host.startswith(("_threshold(", "_checked_range(")):
+    if not parameter.wide or parameter.host.startswith(
+        ("_threshold(", "_checked_range(", "_draw_seed(")
+    ):
         return parameter.host
     # An argument that does not fit in 64 bits is a mistake; a computed seed wraps.
     given = {*kernel.arguments} - kernel.rebound | {*kernel.kept.values()}
@@ -188,7 +190,7 @@ def _imports(
     lines.append("from helion.runtime import default_launcher as _default_launcher")
     lines += [
         f"from helion.runtime.launcher import {function} as _{function}"
-        for function in ("cdiv", "seed64", "wrap64", "threshold", "checked_range")
+        for function in ("cdiv", "seed64", "wrap64", "threshold", "checked_range", "draw_seed")
         if any(f"_{function}(" in line for line in launch)
     ]
     if host.uses_source:

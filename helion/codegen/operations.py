@@ -15,6 +15,7 @@ from helion.ir.control import nodes_within
 from helion.ir.graph import Node
 from helion.ir.symbols import HostNumber, HostSize, expr_of, is_number, known_int
 from helion.ir.tiles import HostTensor
+from helion.language.random.implicit import CallSeed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +62,9 @@ class LoweringContext(Kernel):
 
     def seed(self, value: Any) -> Expression:
         """A seed: a signed 64-bit number, whatever its parts were; `tl.rand` widens literals."""
+        if isinstance(value, CallSeed):
+            call = self._calls.setdefault(value, len(self._calls))
+            return self.launch_number("seed", "draw_seed", call)
         return self.operand(value) if isinstance(value, Node) else self.wide_number(value)
 
     def axis_index(
@@ -105,6 +109,11 @@ class LoweringContext(Kernel):
         if self.wide_index or not all(is_number(s) for s in sizes):
             return False
         return math.prod(expr_of(s) for s in sizes) in self._element_counts
+
+    @functools.cached_property
+    def _calls(self) -> dict[CallSeed, int]:
+        """Torch's random calls, numbered as they are lowered."""
+        return {}
 
     @functools.cached_property
     def _element_counts(self) -> set[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import operator
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from helion.ir.symbols import SYMBOLIC, is_number, kind_of, known_int
 from helion.ir.tiles import HostTensor, TileAxis, TileItem
 from helion.language import debugging, memory, tiles, views
 from helion.language._op import Op
+from helion.language.random import implicit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -224,6 +226,8 @@ class DeviceEvaluator(Runner):
             raise exc.TypeInferenceError(self.source.span(node), detail=detail, advice=advice)
         if self.recorder.is_device(in_place.changed_tensor(function)):
             return self._change(function, args, kwargs, node)
+        if implicit.torch_rule(function) is not None:
+            return self._draw(function, args, kwargs, node)
         if is_authors(function):
             return self.call_function(function, args, kwargs, node)
         if function is len and args and isinstance(args[0], (torch.Tensor, HostTensor)):
@@ -245,11 +249,24 @@ class DeviceEvaluator(Runner):
     def _change(self, method: Any, args: tuple[Any, ...], kwargs: Any, node: ast.AST) -> Any:
         """`x.add_(y)`."""
         copy = self._copy(method.__self__)
-        value = self._call_torch(getattr(copy, method.__name__), args, kwargs, node)
+        method = getattr(copy, method.__name__)
+        draws = implicit.torch_rule(method) is not None
+        value = (self._draw if draws else self._call_torch)(method, args, kwargs, node)
         name = in_place.changed_variable(node)
         if name is not None:
             self.bind(name, value, node)
         return value
+
+    def _draw(self, function: Any, args: tuple[Any, ...], kwargs: Any, node: ast.AST) -> Any:
+        """One of torch's random calls."""
+        rule = implicit.torch_rule(function)
+        assert rule is not None
+        try:
+            inspect.signature(rule).bind(None, *args, **kwargs)
+        except TypeError as error:
+            detail = f"`{function.__name__}` in device code: {error}"
+            raise exc.InvalidAPIUsage(self.source.span(node), detail=detail) from error
+        return rule(self.context(node), *args, **kwargs)
 
     def _copy(self, value: torch.Tensor) -> torch.Tensor:
         copy = self.compilation.new_tensor(value.shape, value.dtype)

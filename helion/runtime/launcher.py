@@ -13,6 +13,7 @@ __all__ = [
     "cdiv",
     "checked_range",
     "default_launcher",
+    "draw_seed",
     "get_num_sm",
     "seed64",
     "set_triton_allocator",
@@ -40,6 +41,18 @@ def seed64(value: int) -> int:
 def wrap64(value: int) -> int:
     """A computed seed modulo 2**64, as a signed number."""
     return (value + 2**63) % 2**64 - 2**63
+
+
+def draw_seed(call: int) -> int:
+    """A seed from torch's default generator, for one of torch's random calls in a kernel.
+
+    Raises:
+        UnsupportedOperation: a CUDA graph is being captured, and would repeat the seed.
+    """
+    if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+        detail = "every replay would draw the same numbers: pass `hl.rand` a seed in memory"
+        raise exc.UnsupportedOperation(api=f"random call {call} in a CUDA graph", detail=detail)
+    return int(torch.randint(-(2**63), 2**63 - 1, ()))
 
 
 def get_num_sm(device: torch.device, *, reserved_sms: int = 0) -> int:

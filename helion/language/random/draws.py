@@ -60,6 +60,7 @@ class Draw(NamedTuple):
         offsets: the author's own, or None.
         packed: whether all words of a Philox call are used, in the packed order.
         units: in the packed order, the number of 64 columns that cover the last extent.
+        base: a number that counts as the index of an axis before all others.
     """
 
     axes: tuple[Axis, ...]
@@ -67,11 +68,13 @@ class Draw(NamedTuple):
     offsets: Any = None
     packed: bool = False
     units: Any = 1
+    base: Any = 0
 
     def ir_text(self, show: Callable[[Any], str]) -> str:
         """`packed [axes], seed=s`, or `offsets=o, seed=s`."""
         axes = f"[{', '.join(a.ir_text(show) for a in self.axes)}]"
         where = axes if self.offsets is None else f"offsets={show(self.offsets)}"
+        where += "" if known_int(self.base) == 0 else f" base={show(self.base)}"
         return f"{'packed ' if self.packed else ''}{where}, seed={show(self.seed)}"
 
 
@@ -230,6 +233,8 @@ def warn_repeats(ctx: TypeCtx, api: str, values: Any) -> None:
 def seed_and_offset(ctx: LowerCtx, draw: Draw) -> list[Any]:
     """The first two arguments of `tl.rand` and its kin, for a draw that is not packed."""
     seed = ctx.seed(draw.seed)
+    if known_int(draw.base) != 0:
+        return [seed, row_major(ctx, draw.axes, len(draw.axes), True, ctx.wide_number(draw.base))]
     if draw.offsets is None:
         wide = not fits_int32(ctx, draw.axes, [a.extent for a in draw.axes])
         return [seed, ctx.shared(row_major(ctx, draw.axes, len(draw.axes), wide), "offset")]
@@ -237,7 +242,9 @@ def seed_and_offset(ctx: LowerCtx, draw: Draw) -> list[Any]:
     return [seed, ctx.cast(ctx.operand(draw.offsets), torch.int64)]
 
 
-def row_major(ctx: LowerCtx, axes: Sequence[Axis], rank: int, wide: bool) -> Any:
+def row_major(
+    ctx: LowerCtx, axes: Sequence[Axis], rank: int, wide: bool, base: Any = None
+) -> Any:
     """The linear index over the extents of the first axes of `rank`: `(i0 * n1 + i1) * n2 + i2`.
 
     Where 32 bits are enough it is written as the offset in a contiguous tensor is, so that one
@@ -245,10 +252,10 @@ def row_major(ctx: LowerCtx, axes: Sequence[Axis], rank: int, wide: bool) -> Any
     wrapped in int32 cannot be repaired afterwards, and past 2**32 elements two of them would
     silently share a counter. What meets a wide number is widened by Triton.
     """
-    total = ctx.number(0)
+    total = ctx.number(0) if base is None else base
     for dim, axis in enumerate(axes):
         if wide:
-            total = ctx.mul(total, ctx.number(axis.extent)) if dim else total
+            total = ctx.mul(total, ctx.number(axis.extent)) if dim or base is not None else total
             widen = total.dtype is not torch.int64
             total = ctx.add(total, axis_index(ctx, axis, dim, rank, widen))
         else:
