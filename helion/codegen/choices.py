@@ -44,8 +44,8 @@ class Choices:
 
     def loop_order(self, axes: Sequence[TileAxis]) -> tuple[int, ...]:
         """The axes of a loop from the outermost to the innermost."""
-        if len(axes) == 1:
-            return (0,)
+        if len(axes) < 2:
+            return tuple(range(len(axes)))
         return tuple(self.config["loop_orders"][self._several.index(axes[0])])
 
     def is_flat(self, axes: Sequence[TileAxis]) -> bool:

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
 
 def lower_for(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any]]) -> None:
-    """`for_loop`: nested `for` statements, one for each axis."""
+    """`for_loop`: nested `for` statements, one for each axis; `while` where there are none."""
     axes, bounds, region, _, captured = args_of(node)
     names = _declare(kernel, node)
     outer = kernel.body
+    if not axes:
+        outer.line(f"while {names[0].text}:")
+        kernel.body = outer.block(1)
     for i in kernel.choices.loop_order(axes):
         kernel.body = _open_loop(kernel, axes[i], *bounds[i])
     results = _run_region(kernel, region, [*names, *captured], lower)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
     from helion.frontend.trace import GraphBuilder
 
-# The types of carried variables settle after one more look, or not at all.
+# The variable that holds the condition of a `while`; no name of the author's.
+_GO_ON = "go on"
+_MOST_UNROLLED = 1024
 
 
 class DeviceRunner(DeviceEvaluator):
@@ -52,15 +55,20 @@ class DeviceRunner(DeviceEvaluator):
             message = "" if node.msg is None else f": {self.evaluate(node.msg)}"
             raise exc.StaticAssertionFailed(self.source.span(node), message=message)
 
+    def _flag(self, test: ast.expr) -> Any:
+        """A condition: a bool, known or not, or a bool tensor without dimensions."""
+        value = self.condition(test)
+        if isinstance(value, torch.Tensor) and value.dim() != 0:
+            if known_int(value.numel()) != 1:
+                raise self.no_truth_value(value, test)
+            value = self.call(torch.Tensor.reshape, (value, []), {}, test)
+        if isinstance(value, torch.Tensor) and value.dtype is not torch.bool:
+            return self.call(operator.ne, (value, 0), {}, test)
+        return value != 0 if isinstance(value, torch.SymInt) else value
+
     def exec_If(self, node: ast.If) -> None:
         """Only the live branch where the condition is known, else a real branch."""
-        condition = self.condition(node.test)
-        if isinstance(condition, torch.Tensor) and condition.dim() != 0:
-            if known_int(condition.numel()) != 1:
-                raise self.no_truth_value(condition, node.test)
-            condition = self.call(torch.Tensor.reshape, (condition, []), {}, node)
-        if isinstance(condition, torch.SymInt):
-            condition = condition != 0
+        condition = self._flag(node.test)
         if not isinstance(condition, (torch.Tensor, torch.SymBool)):
             self.run(node.body if condition else node.orelse)
             return
@@ -174,10 +182,38 @@ class DeviceRunner(DeviceEvaluator):
             self.assign(node.target, target)
 
         self.compilation.loops.extend(axes)
-        region, names, types, carried, captured = self._trace_loop(node, enter)
+        region, names, types, carried, captured = self._trace_loop(node, enter=enter)
         del self.compilation.loops[-len(axes) :]
         self.recorder.span = self.source.span(node)
         self._results(for_loop, (axes, bounds, region, carried, captured), names, types)
+
+    def exec_While(self, node: ast.While) -> None:
+        """A loop with a condition; unrolled as long as the condition is known."""
+        if node.orelse:
+            raise exc.DeviceLoopElseBlock(self.source.span(node))
+        for _ in range(_MOST_UNROLLED):
+            condition = self._flag(node.test)
+            if isinstance(condition, (torch.Tensor, torch.SymBool)):
+                self._repeat(condition, node)
+                return
+            if not condition:
+                return
+            self.run(node.body)
+        what = f"`while` whose condition is known to hold {_MOST_UNROLLED} times"
+        advice = "count with `for ... in range(n)`"
+        raise exc.NotAllowedOnDevice(self.source.span(node), what=what, advice=advice)
+
+    def _repeat(self, condition: Any, node: ast.While) -> None:
+        """The condition is a variable of the loop: each iteration ends with its next value."""
+        self.scope.device[_GO_ON] = condition
+
+        def leave() -> None:
+            self.scope.device[_GO_ON] = self._flag(node.test)
+
+        region, names, types, carried, captured = self._trace_loop(node, leave=leave)
+        self.recorder.span = self.source.span(node)
+        self._results(for_loop, ((), (), region, carried, captured), names, types)
+        del self.scope.device[_GO_ON]
 
     def _iterable(self, node: ast.expr, names: list[str]) -> Any:
         if isinstance(node, ast.Call):
@@ -195,17 +231,27 @@ class DeviceRunner(DeviceEvaluator):
             return list(value)
         raise exc.InvalidDeviceForLoop(self.source.span(node), got=type(value).__name__)
 
-    def _trace_loop(self, node: ast.For, enter: Callable[[], None]) -> Any:
+    def _trace_loop(
+        self,
+        node: ast.For | ast.While,
+        enter: Callable[[], None] | None = None,
+        leave: Callable[[], None] | None = None,
+    ) -> Any:
         before = dict(self.scope.device)
         names = [n for n in changed_names(node.body) if n in before and _carries(before[n])]
+        if leave is not None:
+            names.insert(0, _GO_ON)
         types = [before[n] for n in names]
         while True:
             self.scope.device = dict(before)
             with self.recorder.inner() as builder:
                 inputs = [self._input(builder, n, t) for n, t in zip(names, types, strict=True)]
                 self.scope.device.update(zip(names, inputs, strict=True))
-                enter()
+                if enter is not None:
+                    enter()
                 self.run(node.body)
+                if leave is not None:
+                    leave()
             after = self.scope.device
             settled = [
                 self._settle(n, t, after[n], node) for n, t in zip(names, types, strict=True)
@@ -227,7 +273,7 @@ class DeviceRunner(DeviceEvaluator):
             self.recorder.name(value, name)
         return value
 
-    def _settle(self, name: str, before: Any, after: Any, node: ast.For) -> Any:
+    def _settle(self, name: str, before: Any, after: Any, node: ast.For | ast.While) -> Any:
         """The type in which a variable enters each iteration."""
         if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor):
             if before.dtype == after.dtype and _same_shape(before, after):

@@ -42,6 +42,8 @@ def for_loop(
 ) -> Any:
     """Run `body` for each block of the axes, in order; the last axis runs fastest.
 
+    Without axes, run it as long as the first carried variable is true.
+
     Args:
         axes: what the loop runs over.
         bounds: begin and end of each axis.
@@ -98,7 +100,7 @@ def all_loops(program: DeviceProgram) -> list[Loop]:
     for top in program.loops:
         loops.append(Loop(top.axes, is_grid=True))
         for node in nodes_within(top.graph):
-            if node.target is for_loop:
+            if node.target is for_loop and args_of(node)[0]:
                 loops.append(Loop(tuple(args_of(node)[0]), is_grid=False))  # noqa: PERF401
     return loops
 

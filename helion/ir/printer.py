@@ -262,7 +262,8 @@ class _GraphPrinter:
         names = [self._name(n) for n in region.names]
         given = "".join(f", {n} = {s}" for n, s in zip(names, starts, strict=True))
         left = self._define(node, region.names)
-        self._line(depth, f"{left}for {self._axes(axes, bounds)}{given}:", facts(node).span)
+        head = f"for {self._axes(axes, bounds)}{given}" if axes else f"while {names[0]}{given}"
+        self._line(depth, f"{left}{head}:", facts(node).span)
         self._region(region, [*names, *(self._arg(c) for c in captured)], depth)
 
     def _if(self, node: Node, depth: int) -> None:
