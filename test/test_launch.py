@@ -84,6 +84,7 @@ class FakeDriver:
 
     def compile(self, src, **options):
         del options
+        src.hash()  # as Triton does; it finds the globals that the function reads
         self.compiled.append((src.signature, src.attrs, src.constants))
         return _Compiled(len(self.compiled), CudaLauncher(self.launches, self.described))
 
@@ -305,12 +306,17 @@ def test_arguments_without_a_short_key_go_through_triton(driver):
     assert driver.launches == ["slow", "slow"]
 
 
-def test_a_function_that_reads_globals_is_left_to_triton():
-    kernel = JITFunction(kernel_body)
-    cuda = CudaLaunch(lambda: 0, lambda device: 0)
-    assert cuda.knows(kernel)
-    kernel.used_global_vals = {("n", 0): (1, {})}
-    assert not cuda.knows(kernel)
+def test_a_function_that_reads_globals_is_left_to_triton(driver, monkeypatch):
+    monkeypatch.setitem(globals(), "SCALE", tl.constexpr(3))
+    kernel = JITFunction(reads_a_global)
+    launcher = Launcher(kernel, CudaLaunch(driver.get_current_device, driver.get_current_stream))
+    for _ in range(2):
+        launch(launcher, on_gpu())
+    assert driver.launches == ["slow", "slow"]
+
+
+def reads_a_global(x):
+    tl.store(x, SCALE)  # noqa: F821 - set by the test
 
 
 def test_threads_share_a_launcher(driver):

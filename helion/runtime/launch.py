@@ -130,7 +130,8 @@ class Launcher(Dispatch):
         """Launch through Triton, and remember the compiled kernel."""
         compiled = self.dispatch(*call)
         start = self.cuda.start_of(compiled)
-        if start is not None:
+        # Which globals a function reads is known when it has been compiled.
+        if start is not None and self.cuda.knows(self.kernel):
             if len(self._compiled) >= _MOST_STARTS:
                 self._compiled.clear()
             self._compiled[key] = start

@@ -175,7 +175,7 @@ def _device_text(args: Sequence[Any]) -> Iterator[str]:
     device = find_device(args)
     if device is None:
         raise _UnknownDependency("no device")
-    yield str(device.type)
+    yield f"{device.type} {sorted(_compat.block_indexing())}"
     if device.type == "cuda":
         yield str(torch.cuda.get_device_properties(device))
 
