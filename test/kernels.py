@@ -41,6 +41,10 @@ class Case:
         """The bound kernel, compiled anew."""
         return helion.kernel(self.kernel, **self.settings).bind(self.args())
 
+    def values(self) -> tuple[Any, ...]:
+        """The arguments as the generated host function takes them."""
+        return tuple(a.value if isinstance(a, hl.constexpr) else a for a in self.args())
+
     def show(self, stage: str, bound: Any = None) -> str:
         """The text of a stage, with lines that count from the kernel's first."""
         bound = bound or self.bind()

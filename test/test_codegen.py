@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import offline
 import pytest
 import torch
 from kernels import CASES, floats
@@ -29,6 +30,12 @@ SECTIONS = [
 ]
 STAGES = ("types", "graph", "triton", "launch")
 SEVERAL = ("rand_3d.dynamic", "dropout.bf16", "two_loops", "carried_count", "matmul", "constants")
+# Each statement of Triton that the goldens have is in one of them.
+COMPILED = [
+    *("rand_3d.dynamic", "rand_ints", "rand_shard", "seed_tensor", "seed_per_row", "dropout.int64"),
+    *("two_loops", "branch", "branch_on_device", "carried_count", "softmax", "matmul"),
+    "values_of_each_kind",
+]
 
 
 @pytest.mark.parametrize(("name", "stage"), SECTIONS, ids=[".".join(s) for s in SECTIONS])
@@ -92,6 +99,13 @@ def test_text_does_not_depend_on_the_order_of_hashes():
     command = [sys.executable, "-c", program]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert json.loads(run.stdout) == texts()
+
+
+def test_what_is_read_here_compiles():
+    cases = [CASES[name] for name in COMPILED]
+    made = [offline.case(c.bind(), c.config, *c.values()) for c in cases]
+    (facts,) = offline.compile_offline(made, 90)
+    assert all(fact["instructions"] for fact in facts)
 
 
 def test_the_walkthrough_shows_what_the_code_prints():
