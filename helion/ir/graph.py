@@ -59,6 +59,13 @@ def value_of(arg: Any) -> Any:
     return facts(arg).value if isinstance(arg, Node) else arg
 
 
+def in_dtype(value: Any, dtype: torch.dtype) -> Any:
+    """A fake tensor like another, of another dtype."""
+    # A compilation may run inside of another, whose mode is then the one on top.
+    with value.fake_mode:
+        return torch.empty_like(value, dtype=dtype)
+
+
 @dataclasses.dataclass(frozen=True)
 class TopLoop:
     """One top-level loop: its axes become the grid, its graph the body of the kernel."""

@@ -11,6 +11,7 @@ from helion.ir.control import CONTROL_FLOW, Region
 from helion.ir.graph import args_of, copy_graph
 from helion.ir.passes.dead_code import remove_dead_code
 from helion.ir.passes.narrowing import drop_narrowing
+from helion.ir.passes.rounding import round_last
 from helion.ir.passes.verify import verify
 
 __all__ = ["PASSES", "Pass", "everywhere", "passes_for"]
@@ -18,7 +19,7 @@ __all__ = ["PASSES", "Pass", "everywhere", "passes_for"]
 Pass = Callable[[torch.fx.Graph], torch.fx.Graph]
 
 # In this order.
-PASSES: tuple[Pass, ...] = (drop_narrowing, remove_dead_code)
+PASSES: tuple[Pass, ...] = (drop_narrowing, round_last, remove_dead_code)
 
 
 def passes_for(*, keep_narrowing: bool) -> tuple[Pass, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from helion.ir.graph import Node, args_of, calls, copy_graph, facts, set_facts, value_of
+from helion.ir.graph import Node, args_of, calls, copy_graph, facts, in_dtype, set_facts, value_of
 
 prims = torch.ops.prims
 _CONVERT = prims.convert_element_type.default
@@ -81,7 +81,7 @@ def _unrounded(graph: torch.fx.Graph, node: Node, done: dict[Node, Node]) -> Nod
             for operand in _moved(node):
                 _unrounded(graph, operand, done)
             wide = graph.node_copy(node, lambda n: done.get(n, n))
-            set_facts(wide, value=torch.empty_like(value_of(node), dtype=torch.float32))
+            set_facts(wide, value=in_dtype(value_of(node), torch.float32))
         if facts(wide).name is None:
             set_facts(wide, name=facts(node).name)
         done[node] = wide
