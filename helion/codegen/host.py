@@ -63,6 +63,14 @@ class HostWriter(ast.NodeTransformer):
         arguments.defaults = [self.visit(d) for d in self._program.source.tree.args.defaults]
         return ast.unparse(ast.fix_missing_locations(arguments))
 
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """Rewrites a copy: the author's tree is analyzed again for other arguments."""
+        fresh = copy.copy(node)
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                setattr(fresh, field, list(value))
+        return super().generic_visit(fresh)
+
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """A global is reached through the author's module; a module is imported."""
         if node.id in self._locals or node.id not in self._module:

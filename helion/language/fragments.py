@@ -40,7 +40,7 @@ class PowerOfTwoFragment(Fragment):
     default_value: int | None = None
 
     def __post_init__(self) -> None:
-        values: tuple[object, ...] = (self.low, self.high, self.default())
+        values: list[Any] = [self.low, self.high, self.default()]
         for value in values:
             if isinstance(value, int) and (value < 1 or value & (value - 1)):
                 raise ValueError(f"{value} is no power of two")
