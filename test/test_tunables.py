@@ -114,6 +114,15 @@ def test_tunables_are_compiled_in(split, negate):
     assert torch.equal(again, out)
 
 
+def test_one_kernel_runs_with_several_values():
+    x, out = numbers(21), torch.zeros(2, device=DEVICE)
+    bound = compiled(split_sum, block_sizes=[2]).bind((x, out))
+    for split in (4, 1, 4):
+        bound.set_config({"block_sizes": [2], "split": split})
+        assert bound(x, out.zero_())[0] == split
+        assert out.tolist() == [210.0, {1: 1, 4: 3}[split]]
+
+
 def test_the_default_is_the_fragments():
     out = torch.zeros(2, device=DEVICE)
     bound = compiled(split_sum, block_sizes=[2]).bind((numbers(21), out))
@@ -199,3 +208,124 @@ def symbolic(x):
 def test_errors_of_tunables(kernel, error):
     with pytest.raises(error):
         helion.kernel(kernel, static_shapes=False).bind((numbers(5),))
+
+
+# -- constants -----------------------------------------------------------------------------------
+
+
+def annotated(x, out, times: hl.constexpr, name: "hl.constexpr" = "plus", shift: hl.constexpr = 1):
+    for t in hl.tile(x.size(0)):
+        v = x[t]
+        for i in hl.static_range(times):
+            v = v + i if name == "plus" else v - i
+        out[t] = v + shift
+
+
+def test_annotated_parameters_are_constants():
+    kernel, x, out = compiled(annotated, block_sizes=[4]), numbers(5), torch.zeros(5, device=DEVICE)
+    kernel(x, out, 3)
+    assert torch.equal(out, x + 4)
+    kernel(x, out, 4, "minus", shift=0)
+    assert torch.equal(out, x - 6)
+    keys = {kernel.specialization_key((x, out, n, "plus", 1)) for n in (1, 2)}
+    assert len(keys) == 2
+
+
+def scaled(x, out, by):
+    for t in hl.tile(x.size(0)):
+        for i in hl.static_range(by):
+            out[t, i] = x[t] * i
+
+
+def test_a_constant_at_the_call():
+    kernel, x = compiled(scaled, block_sizes=[4]), numbers(5)
+    for by in (2, 3):
+        out = torch.zeros(5, by, device=DEVICE)
+        kernel(x, out, hl.constexpr(by))
+        assert torch.equal(out, x[:, None] * torch.arange(by, device=DEVICE))
+
+
+def ranges(x, out):
+    weights = [1.0, 10.0, 100.0, 1000.0]
+    n = hl.specialize(x.size(1))
+    for t in hl.tile(x.size(0)):
+        parts = [x[t, 0] * 0, x[t, 0] * 0]
+        for i in hl.static_range(1, n):
+            parts[i % 2] = parts[i % 2] + x[t, i] * weights[i]
+        for i in hl.static_range(n - 1, 0, -2):
+            for j in hl.static_range(0, 4, step=2):
+                parts[1] = parts[1] - x[t, i] * (i + j)
+        out[t] = parts[0] + parts[1]
+
+
+@pytest.mark.parametrize("static", [True, False], ids=["static", "dynamic"])
+def test_static_ranges(static):
+    x, out, again = numbers(5, 4), torch.zeros(5, device=DEVICE), torch.zeros(5, device=DEVICE)
+    helion.kernel(ranges, config=helion.Config(block_sizes=[4]), static_shapes=static)(x, out)
+    want = x[:, 1] * 10 + x[:, 2] * 100 + x[:, 3] * 1000
+    for i in (3, 1):
+        for j in (0, 2):
+            want = want - x[:, i] * (i + j)
+    # The order of additions differs.
+    torch.testing.assert_close(out, want, rtol=1e-6, atol=0)
+    eager(ranges)(x, again)
+    torch.testing.assert_close(again, want, rtol=1e-6, atol=0)
+
+
+def of_a_block(x, out):
+    block = hl.register_block_size(16)
+    for t in hl.tile(x.size(0), block_size=block):
+        half = hl.constexpr(block // 2)
+        out[t] = x[t] + half
+
+
+def test_a_constant_of_a_block_size():
+    x, out = numbers(9), torch.zeros(9, device=DEVICE)
+    for block in (4, 8):
+        compiled(of_a_block, block_sizes=[block])(x, out)
+        assert torch.equal(out, x + block // 2)
+
+
+def specialized(x, out):
+    sizes = hl.specialize(x.shape[1:])
+    hl.specialize(x.stride(0))
+    for t in hl.tile(x.size(0)):
+        out[t] = x[t, :].reshape(t, sizes[0] * sizes[1]).sum(1) * len(sizes)
+
+
+def test_specialize_of_a_sequence():
+    kernel = helion.kernel(specialized, config=helion.Config(block_sizes=[4]), static_shapes=False)
+    for shape in ((5, 2, 4), (5, 3, 8), (6, 3, 8)):
+        x, out = numbers(*shape), torch.zeros(shape[0], device=DEVICE)
+        kernel(x, out)
+        assert torch.equal(out, x.sum([1, 2]) * 2)
+
+
+def inside(x):
+    for t in hl.tile(x.size(0)):
+        x[t] = hl.specialize(x.size(0))
+
+
+def of_a_float(x):
+    hl.specialize(0.5)
+    for t in hl.tile(x.size(0)):
+        x[t] = 0
+
+
+def unknown_range(x, n: int):
+    for t in hl.tile(x.size(0)):
+        for i in hl.static_range(n):
+            x[t] = i
+
+
+@pytest.mark.parametrize(
+    ("kernel", "more", "error"),
+    [
+        (inside, (), exc.SpecializeOnDevice),
+        (of_a_float, (), exc.SpecializeArgType),
+        (unknown_range, (3,), exc.InvalidAPIUsage),
+    ],
+)
+def test_errors_of_constants(kernel, more, error):
+    with pytest.raises(error):
+        helion.kernel(kernel).bind((numbers(5), *more))

@@ -23,6 +23,7 @@ from helion.ir.symbols import SYMBOLIC, is_number, kind_of, known_int
 from helion.ir.tiles import HostTensor, TileAxis, TileItem
 from helion.language import debugging, memory, tiles, views
 from helion.language._op import Op
+from helion.language.constants import constexpr
 from helion.language.random import implicit
 
 if TYPE_CHECKING:
@@ -218,6 +219,9 @@ class DeviceEvaluator(Runner):
         if is_kernel(function):
             name = getattr(function, "name", "")
             raise exc.NestedKernelCallsNotSupported(self.source.span(node), name=name)
+        if function is constexpr:
+            # A block size is a number of the config's, known when code is written.
+            return constexpr(*args, **kwargs).value
         if function is torch.tensor and is_number(args[0]):
             return self.number_tensor(args[0], **kwargs)
         if function is torch.tensor and not isinstance(args[0], torch.Tensor):
