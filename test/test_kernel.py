@@ -22,7 +22,7 @@ import torch
 import helion
 import helion.language as hl
 from helion import exc
-from helion.runtime import modules
+from helion.runtime import choice, modules
 from helion.runtime.modules import load_module
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -423,6 +423,37 @@ def test_several_configs(caplog):
         assert "there is no GPU to time them on" in caplog.text
     bound.set_config({"block_sizes": [64]})
     assert config_of(kernel) == 64
+
+
+@helion.kernel(configs=[SMALL, LARGE, {"block_sizes": [32]}, {"block_sizes": [128]}])
+def add_one_in_place(x):
+    for tile in hl.tile(x.size(0)):
+        x[tile] = x[tile] + 1
+    return x
+
+
+def test_the_fastest_that_is_right(monkeypatch, caplog):
+    x = ones(200)
+    bound = add_one_in_place.bind((x,))
+    small, large, wrong, broken = bound.configs
+    right = {c: bound.compile_config(c) for c in (small, large)}
+
+    def compile_config(config, **options):
+        if config == broken:
+            raise exc.InvalidConfig(detail="broken")
+        return (lambda x: x.add_(2)) if config == wrong else right[config]
+
+    def milliseconds(run, args):
+        run(*args)  # changes its argument
+        return 1.0 if run is right[large] else 2.0
+
+    monkeypatch.setattr(bound, "compile_config", compile_config)
+    monkeypatch.setattr(choice, "_milliseconds", milliseconds)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
+    assert choice._fastest(bound, (x,)) == large
+    assert torch.equal(x, ones(200))
+    assert "broken" in caplog.text
+    assert "gives another result" in caplog.text
 
 
 @pytest.mark.gpu

@@ -157,6 +157,17 @@ def test_nothing_is_kept_of_code_that_is_newer_than_what_runs(cache, make, monke
     assert not (cache / "kernels").exists()
 
 
+def test_a_file_that_changed_after_it_was_loaded(cache, make):
+    # The compiler reads the file when it is called, which makes neither version of the kernel.
+    kernel = make()
+    make(operand=3)
+    kernel(ones(8))
+    for operand, value in ((3, 31), (2, 28)):
+        kernel = make(operand=operand)
+        assert torch.equal(kernel(ones(8)), value * ones(8))
+        assert not was_recalled(kernel)
+
+
 # Kernels whose code depends on something that has no text, or that must say something again.
 NOT_KEPT = {
     "an object": ("class State: n = 2\nSTATE = State()\n", "n * rows", "STATE.n * rows"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 from helion import exc
@@ -59,8 +61,13 @@ def get_num_sm(device: torch.device, *, reserved_sms: int = 0) -> int:
     """The number of multiprocessors of a device, less the reserved ones; at least 1."""
     if device.type != "cuda":
         return 1
-    count = torch.cuda.get_device_properties(device).multi_processor_count
-    return max(1, count - reserved_sms)
+    return max(1, _multiprocessors(device) - reserved_sms)
+
+
+@functools.cache
+def _multiprocessors(device: torch.device) -> int:
+    # A persistent kernel asks at every launch.
+    return torch.cuda.get_device_properties(device).multi_processor_count
 
 
 def set_triton_allocator(device: torch.device) -> None:

@@ -187,6 +187,8 @@ def _describe_function(function: FunctionType, seen: set[int]) -> Iterator[str]:
     seen.add(id(function))
     source = inspect.getsource(function)
     yield source
+    # The file may have changed since it was loaded.
+    yield _bytecode(function.__code__)
     for cell in function.__closure__ or ():
         yield from _describe(cell.cell_contents, seen)
     yield from _describe(function.__defaults__, seen)
@@ -194,6 +196,19 @@ def _describe_function(function: FunctionType, seen: set[int]) -> Iterator[str]:
         if name in function.__globals__:
             yield name
             yield from _describe(function.__globals__[name], seen, owner=function)
+
+
+def _bytecode(code: CodeType) -> str:
+    constants = [
+        _bytecode(c)
+        if isinstance(c, CodeType)
+        else sorted(map(repr, c))
+        if isinstance(c, frozenset)
+        else repr(c)
+        for c in code.co_consts
+    ]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return f"{code.co_firstlineno} {code.co_code.hex()} {names} {constants}"
 
 
 def _names(code: CodeType) -> set[str]:
