@@ -69,7 +69,9 @@ def _fold(symbolic: Callable[[Any, Any], Any], plain: Callable[..., Any], values
 
 def negate(value: Any) -> Any:
     """`not value`."""
-    return torch.sym_not(value) if isinstance(value, torch.SymBool) else not value
+    if isinstance(value, torch.SymBool):
+        return torch.sym_not(value)
+    return value == 0 if isinstance(value, SYMBOLIC) else not value
 
 
 def cdiv(a: Any, b: Any) -> Any:

@@ -221,13 +221,15 @@ class Evaluator:
             for part in node.values
         )
 
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
+    def eval_ListComp(self, node: ast.ListComp | ast.GeneratorExp) -> Any:
+        """`[value for ...]`."""
         return [self.evaluate(node.elt) for _ in self._rounds(node.generators)]
 
-    eval_ListComp = _comprehension
-    eval_GeneratorExp = _comprehension
+    def eval_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
+        """`(value for ...)`, all at once."""
+        return self.eval_ListComp(node)
 
-    def eval_DictComp(self, node: ast.DictComp) -> dict[Any, Any]:
+    def eval_DictComp(self, node: ast.DictComp) -> Any:
         """`{key: value for ...}`."""
         return {
             self.evaluate(node.key): self.evaluate(node.value)

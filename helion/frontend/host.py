@@ -1,35 +1,43 @@
-"""Host code: statements around the device loops, interpreted on fake tensors to learn types."""
+"""Host statements around the device loops, interpreted on fake tensors to learn types."""
 
 from __future__ import annotations
 
 import ast
 import copy
+import importlib
 import itertools
-import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
 from helion import exc
-from helion.frontend import arithmetic
-from helion.frontend.context import CallContext
-from helion.frontend.device import is_authors, is_kernel, is_torch
-from helion.frontend.host_calls import warnings_of
-from helion.frontend.statements import AuthorsError, ReturnValue, Runner, assigned_names
+from helion.frontend.evaluate import Unwinding
+from helion.frontend.host_values import HostEvaluator
+from helion.frontend.statements import AuthorsError, ReturnValue, assigned_names
 from helion.frontend.unknown import Unknown, UnknownNumber, either
-from helion.ir.symbols import SYMBOLIC, HostNumber, is_number, kind_of
+from helion.ir.symbols import SYMBOLIC, is_number, kind_of
 from helion.language._op import Op
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from helion.frontend.compilation import Compilation
     from helion.frontend.scope import Scope
     from helion.frontend.source import FunctionSource
 
 
-class HostRunner(Runner):
+class _EndOfLoop(Unwinding):
+    """`break` in a host loop."""
+
+
+class _NextIteration(Unwinding):
+    """`continue` in a host loop."""
+
+
+_LEAVING = (ReturnValue, _EndOfLoop, _NextIteration)
+
+
+class HostRunner(HostEvaluator):
     """Interprets host statements; a top-level device loop is handed to `on_loop`."""
 
     def __init__(
@@ -39,146 +47,9 @@ class HostRunner(Runner):
         compilation: Compilation,
         on_loop: Callable[[ast.For], None],
     ) -> None:
-        super().__init__(source, scope)
-        self.compilation = compilation
+        super().__init__(source, scope, compilation)
         self.on_loop = on_loop
         self.around: list[ast.stmt] = []
-        self.after_loops = False
-        self.op_calls: dict[ast.Call, tuple[Op, Any]] = {}
-
-    # -- names -----------------------------------------------------------------------------------
-
-    def bind(self, name: str, value: Any, node: ast.AST) -> None:
-        """Bind a host variable; a number that only running can tell is known by its name."""
-        symbols = self.compilation.symbols
-        if isinstance(value, SYMBOLIC) and not symbols.has_origins(value):
-            value = UnknownNumber(kind_of(value), name)
-        if isinstance(value, UnknownNumber):
-            value = self.compilation.symbols.number(value.kind, HostNumber(name, value.kind))
-        self.scope.host[name] = value
-        self.types[node] = value
-
-    def eval_Name(self, node: ast.Name) -> Any:
-        """A variable; one that device code bound does not exist here."""
-        if node.id in self.scope.device and not {node.id} & {*self.scope.host, *self.inner}:
-            raise exc.CannotReadDeviceVariableOnHost(self.source.span(node), name=node.id)
-        return super().eval_Name(node)
-
-    def read_host(self, value: Any, text: str) -> Any:
-        """Module globals that are tensors are fake here too."""
-        if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor):
-            value = self.compilation.fake(value, text)
-        return value
-
-    def set_item(self, node: ast.Subscript, value: Any) -> None:
-        """`target[index] = value` changes contents, not types."""
-        target = self.evaluate(node.value)
-        if isinstance(target, (list, dict)):
-            target[self.evaluate(node.slice)] = value
-
-    def set_attribute(self, node: ast.Attribute, value: Any) -> None:
-        """`target.name = value`: done when the host code runs."""
-        del value
-        self.evaluate(node.value)
-
-    # -- expressions -----------------------------------------------------------------------------
-
-    def eval_Subscript(self, node: ast.Subscript) -> Any:
-        """Plain Python on fake tensors and containers."""
-        value = self.evaluate(node.value)
-        if isinstance(node.slice, ast.Tuple):
-            index: Any = tuple(self.evaluate(i) for i in node.slice.elts)
-        else:
-            index = self.evaluate(node.slice)
-        return self.call(operator.getitem, (value, index), {}, node)
-
-    def attribute_of(self, value: Any, node: ast.Attribute) -> Any:
-        """An attribute of a plain Python object."""
-        if isinstance(value, Unknown):
-            return Unknown(ast.unparse(node))
-        result = super().attribute_of(value, node)
-        if isinstance(value, FakeTensor):
-            self.compilation.imports.layouts.note(getattr, (value,), {}, result)
-        return result
-
-    def eval_IfExp(self, node: ast.IfExp) -> Any:
-        """`a if condition else b`."""
-        condition = self.evaluate(node.test)
-        if not isinstance(condition, (*SYMBOLIC, torch.Tensor, Unknown)):
-            return self.evaluate(node.body if condition else node.orelse)
-        a, b = self.evaluate(node.body), self.evaluate(node.orelse)
-        return either(a, b)
-
-    def call(
-        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, node: ast.AST
-    ) -> Any:
-        """Call a host function on fake tensors; what needed a guess is unknown."""
-        if isinstance(function, Op):
-            return self._call_op(function, args, kwargs, node)
-        if any(isinstance(a, Unknown) for a in (*args, *kwargs.values())):
-            return Unknown(ast.unparse(node))
-        if function is print:
-            return None
-        if is_kernel(function):
-            name = getattr(function, "name", "")
-            raise exc.NestedKernelCallsNotSupported(self.source.span(node), name=name)
-        function = arithmetic.replaces(function, args) or function
-        env = self.compilation.symbols.shape_env
-        guesses = env.guesses
-        try:
-            with self.compilation.symbols.fake_mode:
-                value = function(*args, **kwargs)
-        except exc.Base:
-            raise
-        except Exception as error:
-            return self._failed(error, function, args, node)
-        self._warn(function, args, value, node)
-        self.compilation.imports.layouts.note(function, args, kwargs, value)
-        if env.guesses != guesses and is_number(value):
-            return UnknownNumber(kind_of(value), ast.unparse(node))
-        return value
-
-    def _warn(
-        self, function: Callable[..., Any], args: Sequence[Any], value: Any, node: ast.AST
-    ) -> None:
-        if self.after_loops:
-            # What becomes of the results there is the usual end of a kernel.
-            return
-        operands = [getattr(function, "__self__", None), *args]
-        text = ast.unparse(node.func if isinstance(node, ast.Call) else node)
-        span, device = self.source.span(node), self.compilation.device
-        for warning in warnings_of(function, operands, value, device, span, text):
-            self.compilation.options.warn(warning)
-
-    def _failed(
-        self, error: Exception, function: Callable[..., Any], args: Sequence[Any], node: ast.AST
-    ) -> Any:
-        # Data-dependent: torch names the exception, not its module, alike in all versions.
-        if type(error).__name__ in ("GuardOnDataDependentSymNode", "DataDependentOutputException"):
-            kind = {"item": None, "__int__": int, "__float__": float}.get(
-                getattr(function, "__name__", "")
-            )
-            text = ast.unparse(node)
-            return Unknown(text) if kind is None else UnknownNumber(kind, text)
-        span = self.source.span(node)
-        on_tensors = any(isinstance(a, torch.Tensor) for a in args)
-        if is_torch(function) or (on_tensors and not is_authors(function)):
-            raise exc.TorchOpTracingError(span, original=error) from error
-        raise AuthorsError(error, span)
-
-    def _call_op(self, op: Op, args: tuple[Any, ...], kwargs: Any, node: ast.AST) -> Any:
-        if op.is_loop:
-            raise exc.LoopFunctionNotInFor(self.source.span(node), api=f"hl.{op.name}")
-        if op.host_rule_fn is None:
-            raise exc.DeviceAPIOnHost(self.source.span(node), api=f"hl.{op.name}")
-        bound = op.bind(self.source.span(node), args, kwargs)
-        context = CallContext(self.compilation, self.source, node, op)
-        value = op.host_rule_fn(context, *bound.args, **bound.kwargs)
-        assert isinstance(node, ast.Call)
-        self.op_calls[node] = (op, value)
-        return value
-
-    # -- statements ------------------------------------------------------------------------------
 
     def exec_For(self, node: ast.For) -> None:
         """A device loop at the top level, or a host loop over a known sequence."""
@@ -189,16 +60,35 @@ class HostRunner(Runner):
             self.after_loops = True
             return
         items = self.evaluate(node.iter)
-        if isinstance(items, Unknown):
+        if self.is_unknown(items):
             self._forget(node)
             return
         self._nested(node, lambda: self._each(node, items))
 
     def _each(self, node: ast.For, items: Any) -> None:
-        for item in items:
+        for item in self.items_of(items, node.iter):
             self.assign(node.target, item)
-            self.run(node.body)
+            try:
+                self.run(node.body)
+            except _NextIteration:
+                continue
+            except _EndOfLoop:
+                return
         self.run(node.orelse)
+
+    def exec_Break(self, node: ast.Break) -> None:
+        """The end of the loop around it."""
+        raise _EndOfLoop
+
+    def exec_Continue(self, node: ast.Continue) -> None:
+        """The next iteration of the loop around it."""
+        raise _NextIteration
+
+    def exec_Delete(self, node: ast.Delete) -> None:
+        """A name that exists no more."""
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self.scope.host.pop(target.id, None)
 
     def is_device_loop(self, node: ast.expr) -> bool:
         """Whether a `for` iterates over `hl.tile` or its like."""
@@ -223,7 +113,7 @@ class HostRunner(Runner):
             self.scope.host.update(copy.copy(before))
             try:
                 self.run(body)
-            except (ReturnValue, AuthorsError, exc.TorchOpTracingError):
+            except (*_LEAVING, AuthorsError, exc.TorchOpTracingError):
                 continue
             after.append(dict(self.scope.host))
         self.scope.host.clear()
@@ -310,7 +200,18 @@ class HostRunner(Runner):
     def exec_Import(self, node: ast.Import) -> None:
         """Modules are what they are."""
         for alias in node.names:
-            self.scope.host[alias.asname or alias.name.partition(".")[0]] = __import__(alias.name)
+            module = self.call(importlib.import_module, (alias.name,), {}, node)
+            top = alias.name.partition(".")[0]
+            if alias.asname is None:
+                module = importlib.import_module(top)
+            self.scope.host[alias.asname or top] = module
+
+    def exec_ImportFrom(self, node: ast.ImportFrom) -> None:
+        """Parts of a module."""
+        module = self.call(importlib.import_module, (node.module or "",), {}, node)
+        for alias in node.names:
+            value = self.call(getattr, (module, alias.name), {}, node)
+            self.scope.host[alias.asname or alias.name] = value
 
     def _forget(self, node: ast.For | ast.While) -> None:
         """What a loop binds that runs an unknown number of times."""

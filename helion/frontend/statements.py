@@ -99,7 +99,7 @@ class Runner(Evaluator):
 
     def _unpack(self, target: ast.Tuple | ast.List, value: Any) -> None:
         self.check_starred(target.elts)
-        items = self._unpacked(value, target)
+        items = self.unpacked(value, target)
         starred = [i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)]
         if starred:
             at, after = starred[0], len(target.elts) - starred[0] - 1
@@ -112,15 +112,15 @@ class Runner(Evaluator):
         for part, item in zip(target.elts, items, strict=True):
             self.assign(part.value if isinstance(part, ast.Starred) else part, item)
 
-    def _unpacked(self, value: Any, node: ast.AST) -> list[Any]:
+    def unpacked(self, value: Any, target: ast.Tuple | ast.List) -> list[Any]:
         """The items of a value that is unpacked."""
         if isinstance(value, TileAxis):
-            raise exc.FailedToUnpackTile(self.source.span(node))
+            raise exc.FailedToUnpackTile(self.source.span(target))
         try:
-            return self.items_of(value, node)
+            return self.items_of(value, target)
         except exc.TypeInferenceError:
             got = f"a value of type `{type_name(value)}`"
-            raise exc.FailedToUnpackTupleAssign(self.source.span(node), got=got) from None
+            raise exc.FailedToUnpackTupleAssign(self.source.span(target), got=got) from None
 
     def exec_Assign(self, node: ast.Assign) -> None:
         """`target = value`."""

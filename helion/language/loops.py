@@ -263,8 +263,12 @@ def _(ctx: TypeCtx, min_or_max: Any, max_or_none: Any) -> Any:
     if not is_number(high) or kind_of(high) is not int or known_int(low) is None:
         detail = "`hl.register_block_size` needs integers; the smallest known at compile time"
         raise exc.IncorrectTileUsage(ctx.span(), detail=detail, advice=_INTEGERS)
+    least, most = known_int(low) or 0, known_int(high)
+    if least < 1 or least & (least - 1) or (most is not None and most < 1):
+        detail = "a block size is at least 1, and the smallest one is a power of two"
+        raise exc.IncorrectTileUsage(ctx.span(), detail=detail, advice="")
     name = ctx.target() or "block"
-    block = ctx.new_block(name, extent=high, minimum=known_int(low) or 1)
+    block = ctx.new_block(name, extent=high, minimum=least)
     return block_symbol(ctx, block)
 
 
