@@ -219,9 +219,6 @@ class DeviceEvaluator(Runner):
         if is_kernel(function):
             name = getattr(function, "name", "")
             raise exc.NestedKernelCallsNotSupported(self.source.span(node), name=name)
-        if function is constexpr:
-            # A block size is a number of the config's, known when code is written.
-            return constexpr(*args, **kwargs).value
         if function is torch.tensor and is_number(args[0]):
             return self.number_tensor(args[0], **kwargs)
         if function is torch.tensor and not isinstance(args[0], torch.Tensor):
@@ -287,6 +284,9 @@ class DeviceEvaluator(Runner):
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: Any, node: ast.AST
     ) -> Any:
         """A call that involves no tensor."""
+        if function is constexpr:
+            # A block size is a number of the config's, known when code is written.
+            return constexpr(*args, **kwargs).value
         try:
             return (arithmetic.replaces(function, args) or function)(*args, **kwargs)
         except exc.Base:
