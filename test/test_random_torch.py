@@ -67,6 +67,17 @@ def test_the_operations_of_the_language_leave_the_generator_alone():
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.gpu
+def test_a_graph_that_would_repeat_its_seed_is_refused():
+    kernel = compiled(like, [4, 16])
+    kernel(empty(M, N))
+    with (
+        pytest.raises(exc.UnsupportedOperation, match="every replay would draw the same numbers"),
+        torch.cuda.graph(torch.cuda.CUDAGraph()),
+    ):
+        kernel(empty(M, N))
+
+
 # -- nothing repeats in a loop -------------------------------------------------------------------
 
 

@@ -368,6 +368,20 @@ def test_a_seed_in_memory_is_read_at_each_launch():
     assert_same(kernel(empty(7, 13), torch.tensor([-6], device=DEVICE)), kernel(empty(7, 13), seed))
 
 
+@pytest.mark.gpu
+def test_a_graph_replays_with_the_seed_that_is_in_memory():
+    kernel = compiled(tensor_seed, [4, 8])
+    out, seed = empty(7, 13), torch.tensor([5], device=DEVICE)
+    kernel(out, seed)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kernel(out, seed)
+    for value in (6, -1, 2**40):
+        seed.fill_(value)
+        graph.replay()
+        assert_same(out, philox.rand_full(value, 7, 13))
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8])
 @pytest.mark.parametrize("function", [row_seeds, element_seeds])
 def test_a_seed_for_each_row_or_element(function, dtype):
