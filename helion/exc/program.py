@@ -168,9 +168,8 @@ class DeviceLoopElseBlock(BaseError):
     """A device loop has an `else` block."""
 
     code = "device-loop-else-block"
-    title = "a loop over `{api}` may not have an `else` block"
+    title = "a device loop may not have an `else` block"
     help = "put those statements after the loop"
-    defaults: ClassVar[Mapping[str, str]] = {"api": "hl.tile"}
 
 
 class InvalidDeviceForLoop(BaseError):

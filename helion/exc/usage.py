@@ -44,6 +44,7 @@ class InvalidAtomicSemantics(InternalError, ValueError):
     """
 
     code = "invalid-atomic-semantics"
+    label = "this is {got!r}"
     title = "`{api}` does not know sem={got!r}"
     help = "use 'relaxed', 'acquire', 'release' or 'acq_rel'"
     defaults: ClassVar[Mapping[str, str]] = {"api": "hl.atomic_add"}
@@ -56,6 +57,7 @@ class InvalidPrintArgument(InternalError, TypeError, ValueError):
     """
 
     code = "invalid-print-argument"
+    label = ""
     title = "`{api}`: {detail}"
     help = "give a string literal first, then tensors or numbers: `hl.device_print('x', x)`"
     defaults: ClassVar[Mapping[str, str]] = {"api": "hl.device_print", "detail": "wrong arguments"}

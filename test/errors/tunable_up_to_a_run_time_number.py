@@ -1,0 +1,17 @@
+import torch
+
+import helion
+import helion.language as hl
+from helion.autotuner import IntegerFragment
+
+
+@helion.kernel(autotune_effort="none")
+def scale(x: torch.Tensor, n: int) -> torch.Tensor:
+    factor = hl.register_tunable("factor", IntegerFragment(1, n, 1))
+    out = torch.empty_like(x)
+    for tile in hl.tile(x.size(0)):
+        out[tile] = x[tile] * factor
+    return out
+
+
+scale(torch.ones(8), 8)
