@@ -18,7 +18,7 @@ until the loop is over: threads meet once, not in every step.
 
 from __future__ import annotations
 
-import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -80,8 +80,12 @@ def roll(program: DeviceProgram, chunks: Mapping[Any, int]) -> DeviceProgram:
     for size in rollable_lengths(program):
         chunk = chunks.get(expr_of(size))
         if chunk is not None:
-            rewrite = _Rewrite(Roll(program.symbols, size, chunk))
-            program = program.map_graphs(lambda graph, r=rewrite: everywhere(r, graph))
+            axis = Roll(program.symbols, size, chunk)
+
+            def roll_axis(graph: torch.fx.Graph, axis: Roll = axis) -> torch.fx.Graph:
+                return _rolled(axis, graph)
+
+            program = program.map_graphs(functools.partial(everywhere, roll_axis))
     return program
 
 
@@ -145,17 +149,11 @@ def _is_allowed(roll: Roll, node: Node) -> bool:
 # -- the rewrite ----------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True)
-class _Rewrite:
-    """Rolls the reductions of one graph over one axis."""
-
-    roll: Roll
-
-    def __call__(self, graph: torch.fx.Graph) -> torch.fx.Graph:
-        """The graph with a loop for each level of reductions; as it was where there are none."""
-        if not any(_touches(self.roll, n) for n in graph.nodes):
-            return graph
-        return _Roller(self.roll, _expand_variance(self.roll, graph)).run()
+def _rolled(roll: Roll, graph: torch.fx.Graph) -> torch.fx.Graph:
+    """The graph with a loop for each level of reductions; as it was where there are none."""
+    if not any(_touches(roll, n) for n in graph.nodes):
+        return graph
+    return _Roller(roll, _expand_variance(roll, graph)).run()
 
 
 def _expand_variance(roll: Roll, graph: torch.fx.Graph) -> torch.fx.Graph:
