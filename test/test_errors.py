@@ -20,16 +20,17 @@ import torch
 import helion
 import helion.language as hl
 from helion import exc
+from helion._testing import DEVICE
 
 ROOT = Path(__file__).parent.parent
 ERRORS = ROOT / "test" / "errors"
 PROGRAMS = sorted(ERRORS.glob("*.py"))
+ONES = torch.ones(8, device=DEVICE)
 
 # Raised by the code, but by no program that is small and the same on each machine.
 NOT_SHOWN = {
     "AutotuningDisallowedInEnvironment": "needs an environment variable",
     "BreakpointInDeviceLoopRequiresInterpret": "needs a GPU; see `test_debugging.py`",
-    "BreakpointInDeviceLoopRequiresInterpret": "passes where Triton's interpreter runs",
     "IncompatibleInterpretModes": "needs an environment variable",
     "InternalError": "a bug of ours; tested below",
     "NoConfigFound": "needs a search that fails",
@@ -134,7 +135,7 @@ def kernel_with(line: str, tmp_path: Path, host: str = "pass"):
 )
 def test_a_construct_is_refused_by_name(line, name, tmp_path):
     with pytest.raises(exc.StatementNotSupported, match=re.escape(f"`{name}` is not supp")) as info:
-        kernel_with(line, tmp_path).bind((torch.ones(8),))
+        kernel_with(line, tmp_path).bind((ONES,))
     assert info.value.location.line == 10
 
 
@@ -143,7 +144,7 @@ def test_a_later_operation_is_refused_by_name(name, tmp_path):
     assert name not in hl.__all__, "it is there now: take it out of the list"
     for where in ({"line": f"hl.{name}(x)"}, {"line": "pass", "host": f"hl.{name}(x)"}):
         with pytest.raises(exc.UnsupportedOperation, match=f"`hl.{name}` is not supported yet"):
-            kernel_with(tmp_path=tmp_path, **where).bind((torch.ones(8),))
+            kernel_with(tmp_path=tmp_path, **where).bind((ONES,))
 
 
 def test_a_jagged_loop_is_refused_by_name():
@@ -154,7 +155,7 @@ def test_a_jagged_loop_is_refused_by_name():
                 x[tile, column] = 0
 
     with pytest.raises(exc.UnsupportedOperation, match="jagged_tile"):
-        kernel.bind((torch.ones(8),))
+        kernel.bind((ONES,))
 
 
 # -- whose fault it is ---------------------------------------------------------------------------
@@ -166,7 +167,7 @@ def test_a_bug_of_ours_points_at_the_authors_line(monkeypatch, tmp_path):
 
     def check(stage):
         with pytest.raises(exc.InternalError, match="a bug in Helion: KeyError: 'lost'") as info:
-            kernel_with("y = x[tile] + 1", tmp_path)(torch.ones(8))
+            kernel_with("y = x[tile] + 1", tmp_path)(ONES)
         assert isinstance(info.value.__cause__, KeyError), stage
         return info.value.location.line
 
@@ -192,7 +193,7 @@ def test_a_bug_of_ours_points_at_the_authors_line(monkeypatch, tmp_path):
 )
 def test_what_the_host_part_raises_is_the_authors(host, error, text, tmp_path):
     with pytest.raises(error, match=text) as info:
-        kernel_with("pass", tmp_path, host=host)(torch.ones(8))
+        kernel_with("pass", tmp_path, host=host)(ONES)
     assert not isinstance(info.value, exc.Base)
     if hasattr(info.value, "__notes__"):  # Python 3.11
         assert "program.py:8:5" in info.value.__notes__[0]
@@ -202,7 +203,7 @@ def test_the_host_part_may_catch_what_it_raises(tmp_path):
     host = "\n        ".join(
         ["try:", "    x = x.view(3, 5)", "except RuntimeError:", "    x = x.view(-1)"]
     )
-    assert kernel_with("pass", tmp_path, host=host)(torch.ones(8)).tolist() == [1.0] * 8
+    assert kernel_with("pass", tmp_path, host=host)(ONES).tolist() == [1.0] * 8
 
 
 def test_warnings_are_given_once_for_each_place(capsys):
@@ -213,7 +214,7 @@ def test_warnings_are_given_once_for_each_place(capsys):
         for tile in hl.tile(x.size(0)):
             x[tile] = y[tile]
 
-    kernel(torch.ones(8), 3)
+    kernel(ONES, 3)
     assert capsys.readouterr().err.count("WARNING[TensorOperationInWrapper]") == 1
 
 
@@ -226,7 +227,7 @@ def test_warnings_can_be_ignored(capsys):
         for tile in hl.tile(x.size(0)):
             x[tile] = y[tile]
 
-    kernel(torch.ones(8))
+    kernel(ONES)
     assert capsys.readouterr().err == ""
 
 

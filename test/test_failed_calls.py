@@ -10,6 +10,7 @@ import torch
 import helion
 import helion.language as hl
 from helion import exc
+from helion._testing import DEVICE
 
 
 def make_double(**settings):
@@ -29,7 +30,11 @@ def make_double(**settings):
 
 
 def ones(n: int = 8, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return torch.ones(n, dtype=dtype)
+    return torch.ones(n, dtype=dtype, device=DEVICE)
+
+
+def zeros(n: int = 8) -> torch.Tensor:
+    return torch.zeros(n, device=DEVICE)
 
 
 # Each fails at another stage: the key, the device, the host part, types, the launch.
@@ -52,8 +57,12 @@ WRONG = {
 def test_a_wrong_call_leaves_no_trace(case, static):
     args, error = WRONG[case]
     double = make_double(static_shapes=static)
-    out = torch.full([8], 5.0)
-    wrong = [*args[:1], out, *args[2:]] if args[1].shape == out.shape and args[1].is_cpu else args
+    out = torch.full([8], 5.0, device=DEVICE)
+    wrong = (
+        [*args[:1], out, *args[2:]]
+        if args[1].shape == out.shape and args[1].device == out.device
+        else args
+    )
     for _ in range(2):  # the second must not find what the first left
         with pytest.raises(error):
             double(*wrong)
@@ -62,7 +71,7 @@ def test_a_wrong_call_leaves_no_trace(case, static):
     assert out.tolist() == [2.0] * 8
     with pytest.raises(error):
         double(*wrong)
-    assert double(ones(), torch.zeros(8), 7, 3).tolist() == [3.0] * 8
+    assert double(ones(), zeros(), 7, 3).tolist() == [3.0] * 8
 
 
 def test_a_config_that_does_not_fit_changes_nothing():
@@ -71,7 +80,7 @@ def test_a_config_that_does_not_fit_changes_nothing():
     for wrong in ({"block_sizes": [3]}, {"block_sizes": [4, 4]}, {"num_warps": 3}):
         with pytest.raises(exc.InvalidConfig):
             bound.set_config(wrong)
-    assert bound(ones(), torch.zeros(8), 7, 2).tolist() == [2.0] * 8
+    assert bound(ones(), zeros(), 7, 2).tolist() == [2.0] * 8
 
 
 def test_a_bug_of_ours_is_not_remembered(monkeypatch):
@@ -83,8 +92,8 @@ def test_a_bug_of_ours_is_not_remembered(monkeypatch):
 
         patch.setattr("helion.codegen.lower._lower", broken)
         with pytest.raises(exc.InternalError):
-            double(ones(), torch.zeros(8), 7, 2)
-    assert double(ones(), torch.zeros(8), 7, 2).tolist() == [2.0] * 8
+            double(ones(), zeros(), 7, 2)
+    assert double(ones(), zeros(), 7, 2).tolist() == [2.0] * 8
 
 
 def test_an_error_in_one_thread_does_not_disturb_the_others():
@@ -96,7 +105,7 @@ def test_an_error_in_one_thread_does_not_disturb_the_others():
         start.wait()
         try:
             seed = 7.0 if i % 2 else 7  # a float seed is refused
-            results[i] = double(ones(8 + i), torch.zeros(8 + i), seed, 2).sum().item()
+            results[i] = double(ones(8 + i), zeros(8 + i), seed, 2).sum().item()
         except exc.SeedNotInteger as error:
             results[i] = error.code
 

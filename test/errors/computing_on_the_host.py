@@ -13,4 +13,4 @@ def double(x: torch.Tensor) -> torch.Tensor:
     return out.neg()
 
 
-double(torch.ones(8))
+double.bind((torch.ones(8),))
