@@ -198,7 +198,7 @@ def masked(x, limit: int):
 def branches(x, n: int):
     out = torch.empty_like(x)
     for i in hl.grid(x.size(0)):
-        if x[i] > 0:
+        if x[i] > 0 and i < 5:
             out[i] = 1.0
         elif i < n:
             out[i] = x[i] if i % 2 == 0 else -x[i]
@@ -454,6 +454,19 @@ def reads_the_block_size(x):
     for tile in hl.tile(x.size(0)):
         out[tile] = x[tile] + tile.block_size
     return out
+
+
+def test_a_bound_kernel_follows_the_mode():
+    x = torch.zeros(8, device=DEVICE)
+    config = {"block_sizes": [2]}
+    bound = eager(reads_the_block_size).bind((x,))
+    bound.set_config(config)
+    for run in (bound, bound.run_ref, bound.compile_config(config)):
+        assert run(x).tolist() == [8] * 8
+    bound = helion.kernel(reads_the_block_size, ref_mode=OFF).bind((x,))
+    bound.set_config(config)
+    assert bound(x).tolist() == [2] * 8
+    assert bound.run_ref(x).tolist() == [8] * 8
 
 
 def test_a_block_size_that_is_not_followed_is_warned_about_once(capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 import sys
 from typing import TYPE_CHECKING, Any, get_args
@@ -177,6 +178,9 @@ class BoundKernel:
     def run_ref(self, *args: Any) -> Any:
         """Run in the eager reference mode, whatever the settings say."""
         config = self._config or (self.configs[0] if self.configs else Config())
+        return self._run_reference(config, *args)
+
+    def _run_reference(self, config: Config, *args: Any) -> Any:
         return self.kernel.reference.run(unwrapped(args), config, self.settings)
 
     def for_args(self, args: Sequence[Any]) -> BoundKernel:
@@ -256,11 +260,15 @@ class BoundKernel:
     ) -> Callable[..., Any]:
         """The generated host function for a config; takes the kernel's arguments by position.
 
+        In the eager reference mode nothing is generated: it runs the kernel's own function.
+
         Raises:
             InvalidConfig: the config does not fit the kernel.
             NoConfigProvided: several configs were given, and none is chosen yet.
         """
         complete = self._complete(config)
+        if self.settings.ref_mode is RefMode.EAGER:
+            return functools.partial(self._run_reference, self.chosen_config(config))
         known = self._compiled.get(complete)
         if known is not None:
             return known[0]
