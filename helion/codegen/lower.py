@@ -14,6 +14,7 @@ from helion.codegen import views as views_codegen
 from helion.codegen.atomics import atomic
 from helion.codegen.control import lower_for, lower_if
 from helion.codegen.expression import Expression
+from helion.codegen.ordering import block_barrier
 from helion.codegen.pointwise import POINTWISE
 from helion.ir.control import CONTROL_FLOW, for_loop, getitem, if_else
 from helion.ir.graph import Node, args_of, facts, value_of
@@ -216,6 +217,11 @@ def _arange(kernel: LoweringContext, node: Node) -> Expression:
     return value
 
 
+def _barrier(kernel: LoweringContext, node: Node) -> None:
+    del node
+    kernel.body.line("tl.debug_barrier()")
+
+
 def _getitem(kernel: LoweringContext, node: Node) -> Expression:
     source, index = args_of(node)
     if source.target in CONTROL_FLOW:
@@ -254,6 +260,7 @@ _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
     tiles.tile_index: _tile_index,
     getitem: _getitem,
     keep_inside: reductions.inside,
+    block_barrier: _barrier,
     count_inside: reductions.count_inside,
     prims.sum.default: reductions.reduce,
     prims.prod.default: reductions.reduce,

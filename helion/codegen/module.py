@@ -12,6 +12,7 @@ from helion.codegen.host import HostWriter
 from helion.codegen.lower import lower_graph
 from helion.codegen.names import RESERVED, Names
 from helion.codegen.operations import LoweringContext
+from helion.codegen.ordering import order_memory
 from helion.codegen.parameters import ordered
 from helion.codegen.rolling import roll, rollable_lengths
 from helion.frontend.statements import assigned_names
@@ -85,6 +86,7 @@ def generate(
         device = device.map_graphs(partial(everywhere, rewrite))
     chunks = zip(rollable_lengths(device), config["reduction_loops"], strict=True)
     device = roll(device, {expr_of(size): chunk for size, chunk in chunks})
+    device = device.map_graphs(order_memory)
     blocks = {b: config["block_sizes"][b.position] for b in device.blocks if b.position is not None}
     choices = Choices(config, program.device, options.warp_specialize)
     kernel = LoweringContext(
