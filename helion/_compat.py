@@ -45,6 +45,15 @@ def _supports_tensor_descriptor() -> bool:  # of its own, because tests of kerne
     return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
 
 
+def min_dot_block() -> int:
+    """The least rows, columns and terms of the blocks that `tl.dot` multiplies."""
+    return max(_min_dot_size())
+
+
+def _min_dot_size() -> tuple[int, int, int]:  # of its own, as above
+    return (16, 16, 16)
+
+
 def triton_version() -> tuple[int, ...]:
     """Major and minor version."""
     import triton  # not before `use_interpreter_without_accelerator`

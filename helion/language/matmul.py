@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 FP8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 _INPUTS = (torch.float16, torch.bfloat16, torch.float32, torch.int8, *FP8)
-# Tensor cores multiply blocks of at least this many rows, columns and terms.
-MINIMUM_BLOCK = 16
 
 
 @op

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from helion import exc
+from helion._compat import min_dot_block
 from helion.codegen.choices import is_unrollable
 from helion.codegen.rolling import rollable_lengths
 from helion.ir.control import all_loops, is_flattenable, loop_axes, nodes_within
@@ -18,7 +19,7 @@ from helion.ir.graph import value_of
 from helion.ir.symbols import BlockSymbol, expr_of, is_number, known_int
 from helion.ir.tiles import HostTensor
 from helion.language import memory
-from helion.language.matmul import MINIMUM_BLOCK, PRODUCTS
+from helion.language.matmul import PRODUCTS
 from helion.language.random.draws import Draw
 from helion.runtime.config import (
     DEFAULTS,
@@ -66,7 +67,7 @@ class ConfigSpec:
         self._interpreted = interpreted
         minimums = dot_blocks(program.device)
         self.block_sizes = [
-            self._block_spec(b.extent, MINIMUM_BLOCK if b in minimums else b.minimum, actual)
+            self._block_spec(b.extent, min_dot_block() if b in minimums else b.minimum, actual)
             for b in program.device.blocks
         ]
         self._row = whole_elements(program.device)
