@@ -90,6 +90,14 @@ def test_a_compilation_inside_of_another_changes_neither():
     assert all(found == texts() for found in inner)
 
 
+def test_text_is_the_same_for_a_gpu(monkeypatch):
+    names = ("dropout.bf16", "values_of_each_kind", "index_gather", "softmax")
+    here = texts(names)
+    # What torch asks to tell numbers on the CPU from those on a GPU.
+    monkeypatch.setattr("torch._prims_common.is_cpu_scalar_tensor", lambda value: False)
+    assert texts(names) == here
+
+
 def test_text_does_not_depend_on_the_order_of_hashes():
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     program = "import json, test_codegen; print(json.dumps(test_codegen.texts()))"

@@ -51,6 +51,8 @@ _IN_KERNEL = (AxisNumber, DeviceNumber)
 aten = torch.ops.aten
 prims = torch.ops.prims
 
+_BROADCAST = prims.broadcast_in_dim.default
+
 # Say something about a tensor and compute nothing.
 _QUERIES = frozenset({torch.ops.prim.device.default, aten.sym_size.int, aten.sym_stride.int})
 
@@ -103,28 +105,46 @@ class Recorder(TorchDispatchMode):
         self.span: Span | None = None
         # The fake tensor is kept beside its node, so that its id is not used again.
         self._nodes: dict[int, tuple[FakeTensor, Node]] = {}
+        # A number in the shape of a block, and the number.
+        self._spread: dict[int, tuple[FakeTensor, FakeTensor]] = {}
 
     def node_of(self, value: Any) -> Any:
         """The node that computes a device tensor, in the graph being built."""
+        if id(value) in self._spread:
+            source = self.node_of(self._spread[id(value)][1])
+            args = (source, tuple(value.shape), ())
+            return emit(self.builder.graph, _BROADCAST, args, value, self.span)
         if isinstance(value, FakeTensor):
             return self.builder.local(self._nodes[id(value)][1])
         return value
 
     def is_device(self, value: object) -> bool:
         """Whether a value is a tensor that device code computed."""
-        return id(value) in self._nodes
+        return id(value) in self._nodes or id(value) in self._spread
+
+    def _operands(self, target: Any, args: Sequence[Any], value: Any) -> list[Any]:
+        """The operands of a node; a prim of several tensors takes a number as it is.
+
+        Torch broadcasts numbers that are on a GPU and not those on the CPU, and the device IR is
+        to be the same for both.
+        """
+        blocks = [a for a in args if isinstance(a, FakeTensor) and id(a) not in self._spread]
+        is_prim = getattr(target, "namespace", "") == "prims" and isinstance(value, FakeTensor)
+        if is_prim and any(block.shape == value.shape for block in blocks):
+            args = [self._spread[id(a)][1] if id(a) in self._spread else a for a in args]
+        return tree_map(self.node_of, list(args))
 
     def bind(self, value: FakeTensor, node: Node) -> FakeTensor:
         """Let `node` be what computes `value`."""
         self._nodes[id(value)] = (value, node)
+        self._spread.pop(id(value), None)
         return value
 
     def record(self, target: Callable[..., Any], args: Sequence[Any], value: Any) -> Node:
         """Append a node; its fake results become device tensors."""
         self._check(value)
-        node = emit(
-            self.builder.graph, target, tree_map(self.node_of, tuple(args)), value, self.span
-        )
+        operands = self._operands(target, args, value)
+        node = emit(self.builder.graph, target, operands, value, self.span)
         if isinstance(value, FakeTensor):
             self.bind(value, node)
         elif isinstance(value, (tuple, list)):
@@ -333,6 +353,9 @@ class Recorder(TorchDispatchMode):
 
     def _leaf(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         value = func(*args, **kwargs)
+        if func is _BROADCAST and args[0].dim() == 0 and self.is_device(args[0]):
+            self._spread[id(value)] = (value, args[0])
+            return value
         schema = func._schema.arguments
         named = [kwargs.get(a.name, a.default_value) for a in schema[len(args) :]]
         self.record(func, (*args, *named), value)
