@@ -193,8 +193,12 @@ def test_every_shape_and_block_size(function, shape, blocks, static, index_dtype
         helion.Config(block_sizes=[4, 8], loop_orders=[[1, 0]]),
         helion.Config(block_sizes=[4, 8], l2_groupings=[2]),
         helion.Config(block_sizes=[4, 8], num_warps=1, num_stages=3),
+        helion.Config(block_sizes=[4, 8], flatten_loops=[True]),
+        helion.Config(block_sizes=[4, 8], pid_type="persistent_blocked"),
+        helion.Config(block_sizes=[4, 8], pid_type="persistent_interleaved"),
+        helion.Config(block_sizes=[4, 8], pid_type="xyz"),
     ],
-    ids=["order", "grouping", "warps"],
+    ids=["order", "grouping", "warps", "flattened", "blocked", "interleaved", "xyz"],
 )
 def test_every_order(config):
     kernel = helion.kernel(plane, config=config)
