@@ -41,6 +41,7 @@ def case(bound: Any, config: Any, *args: Any) -> dict[str, Any]:
                 n: "constexpr" if n in constants else _type(v, notes.get(n, ""))
                 for n, v in given.items()
             },
+            divisible=[n for n, v in given.items() if _is_divisible(v, notes.get(n, ""))],
             options={"num_warps": num_warps, "num_stages": num_stages},
         )
 
@@ -56,13 +57,21 @@ def _type(value: Any, note: str) -> str:
     return "i64" if "int64" in note or not -(2**31) <= value < 2**31 else "i32"
 
 
+def _is_divisible(value: Any, note: str) -> bool:
+    """Whether Triton compiles in that a value is a multiple of 16; seeds are declared, and not."""
+    if isinstance(value, torch.Tensor):
+        return True
+    return type(value) is int and not note and value % 16 == 0
+
+
 def compile_offline(cases: list[dict[str, Any]], *capabilities: int) -> list[dict[str, Any]]:
     """Facts of each kernel for each compute capability.
 
     Returns:
         For each capability, and in it for each case: `memory`, PTX instructions that load, store,
         synchronize or exchange, with their number; `instructions`, how many there are in all;
-        `conversions`, the dtypes of values that are exchanged between threads.
+        `wide`, those that multiply or combine 64-bit integers; `conversions`, the dtypes of values
+        that are exchanged between threads.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cases.json"
@@ -74,7 +83,8 @@ def compile_offline(cases: list[dict[str, Any]], *capabilities: int) -> list[dic
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def _facts(given: dict[str, Any], capability: int, path: Path) -> dict[str, Any]:
+def compiled(given: dict[str, Any], capability: int, path: Path) -> Any:
+    """Compile one case; `path` is where its text is written to."""
     # Here, because the process that runs the tests must import helion before Triton.
     import triton
     from triton.backends.compiler import GPUTarget
@@ -86,29 +96,42 @@ def _facts(given: dict[str, Any], capability: int, path: Path) -> dict[str, Any]
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    pointers = [i for i, t in enumerate(given["signature"].values()) if t.startswith("*")]
+    divisible = [i for i, n in enumerate(given["signature"]) if n in given["divisible"]]
     source = ASTSource(
         getattr(module, given["name"]),
         signature=given["signature"],
         constexprs=given["constants"],
-        attrs={(i,): [["tt.divisibility", 16]] for i in pointers},
+        attrs={(i,): [["tt.divisibility", 16]] for i in divisible},
     )
     target = GPUTarget("cuda", capability, 32)
-    made = triton.compile(source, target=target, options=given["options"])
+    return triton.compile(source, target=target, options=given["options"])
+
+
+def facts_of(made: Any) -> dict[str, Any]:
+    """What `compile_offline` says of a compiled kernel."""
     ptx = re.findall(r"(?m)^\t(?:@!?%p\d+\s+)?([a-z][\w.:]*)\s", made.asm["ptx"])
     touching = ("ld.global", "st.global", "ld.shared", "st.shared", "bar", "shfl", "ldmatrix")
     converted = re.findall(r"convert_layout .* -> tensor<(?:\d+x)+(\w+),", made.asm["ttgir"])
     return {
         "memory": collections.Counter(i for i in ptx if i.startswith(touching)),
         "instructions": len(ptx),
+        "wide": [i for i in ptx if re.match(r"(mul\.(lo|hi)|xor)\.[bsu]64", i)],
         "conversions": sorted(set(converted)),
     }
+
+
+def machine_instructions(made: Any) -> int:
+    """How many instructions a compiled kernel has; the disassembler needs no GPU."""
+    return len(re.findall(r";\s*$", made.asm["sass"], re.MULTILINE))
 
 
 def _main(path: Path) -> None:
     cases, capabilities = json.loads(path.read_text())
     facts = [
-        [_facts(c, cc, path.with_name(f"case_{cc}_{i}.py")) for i, c in enumerate(cases)]
+        [
+            facts_of(compiled(c, cc, path.with_name(f"case_{cc}_{i}.py")))
+            for i, c in enumerate(cases)
+        ]
         for cc in capabilities
     ]
     print(json.dumps(facts))

@@ -6,9 +6,12 @@ It runs on all pairs of a list of telling numbers, once for each dtype that torc
 
 import importlib.util
 import itertools
+import math  # noqa: F401 - for the expressions
+import operator  # noqa: F401
 
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: F401
 
 import helion
 import helion.language as hl
@@ -174,6 +177,10 @@ UNSUPPORTED = {
 def expressions(table):
     """The cells of a table, which are apart by two spaces or more."""
     return [cell for line in table.split("\n") for cell in line.strip().split("  ") if cell.strip()]
+
+
+TABLES = (EXACT, EXACT_BUT_ZERO, ON_INTS, SHIFTS, DIVISIONS, POWERS, INT_POWERS, ROUNDED, FINITE)
+ALL_EXPRESSIONS = [cell.strip() for table in TABLES for cell in expressions(table)]
 
 
 def _table(*tables):
