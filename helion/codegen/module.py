@@ -84,7 +84,7 @@ def generate(
     device = program.device
     for rewrite in passes_for(keep_narrowing=options.keep_narrowing):
         device = device.map_graphs(partial(everywhere, rewrite))
-    chunks = zip(rollable_lengths(device), config["reduction_loops"], strict=True)
+    chunks = zip(rollable_lengths(program.device), config["reduction_loops"], strict=True)
     device = roll(device, {expr_of(size): chunk for size, chunk in chunks})
     device = device.map_graphs(order_memory)
     blocks = {b: config["block_sizes"][b.position] for b in device.blocks if b.position is not None}
