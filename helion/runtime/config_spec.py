@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import itertools
-import math
 from typing import TYPE_CHECKING, Any
-
-import torch
 
 from helion import exc
 from helion._compat import min_dot_block
@@ -17,10 +13,8 @@ from helion.codegen.rolling import rollable_lengths
 from helion.ir.control import all_loops, is_flattenable, loop_axes, nodes_within
 from helion.ir.graph import value_of
 from helion.ir.symbols import BlockSymbol, expr_of, is_number, known_int
-from helion.ir.tiles import HostTensor
 from helion.language import memory
 from helion.language.matmul import PRODUCTS
-from helion.language.random.draws import Draw
 from helion.runtime.config import (
     DEFAULTS,
     IGNORED_KEYS,
@@ -30,9 +24,12 @@ from helion.runtime.config import (
     is_other_backend_key,
 )
 from helion.runtime.config_rules import Sites, check, is_power_of_2
+from helion.runtime.defaults import BlockSizeSpec, default_keys, next_power_of_2
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
+
+    import torch
 
     from helion.frontend.program import TypedProgram
     from helion.ir.graph import DeviceProgram
@@ -40,18 +37,7 @@ if TYPE_CHECKING:
     from helion.ir.tiles import BlockSize
     from helion.language.fragments import Fragment
 
-# Triton's interpreter runs NumPy on whole blocks: few large ones are a hundred times faster.
-_INTERPRETER_TILE = 1 << 17
 _LARGEST_TILE = 1 << 20
-
-
-@dataclasses.dataclass(frozen=True)
-class BlockSizeSpec:
-    """One entry of `block_sizes`."""
-
-    size_hint: int
-    min_size: int
-    max_size: int
 
 
 class ConfigSpec:
@@ -64,13 +50,13 @@ class ConfigSpec:
 
     def __init__(self, program: TypedProgram, actual: dict[Origin, int], interpreted: bool) -> None:
         self._program = program
+        self._actual = actual
         self._interpreted = interpreted
         minimums = dot_blocks(program.device)
         self.block_sizes = [
             self._block_spec(b.extent, min_dot_block() if b in minimums else b.minimum, actual)
             for b in program.device.blocks
         ]
-        self._row = whole_elements(program.device)
         self._sites = sites_of(program.device)
         self.allowed_pid_types = pid_types_of(program.device)
         self.user_defined_tunables: dict[str, Fragment] = dict(program.tunables)
@@ -79,56 +65,23 @@ class ConfigSpec:
     def _block_spec(self, extent: Any, minimum: int, actual: dict[Origin, int]) -> BlockSizeSpec:
         hint = _evaluate(self._program, extent, actual)
         known = known_int(extent) if extent is not None else None
-        largest = _next_power_of_2(known) if known is not None else _LARGEST_TILE
+        largest = next_power_of_2(known) if known is not None else _LARGEST_TILE
         return BlockSizeSpec(max(hint, 1), minimum, max(largest, minimum))
 
     # -- defaults --------------------------------------------------------------------------------
 
     def default_config(self) -> Config:
-        """Large vectorised blocks, chosen from sizes, dtypes and device."""
-        if not self.block_sizes:
-            return self._config(num_warps=4)
-        budget = _INTERPRETER_TILE if self._interpreted else self._gpu_tile()
-        budget = max(1, budget // self._row)
-        sizes = [0] * len(self.block_sizes)
-        # The last axis is the contiguous one: it gets what it can use, the others share the rest.
-        for i in reversed(range(len(sizes))):
-            spec = self.block_sizes[i]
-            wanted = min(_next_power_of_2(spec.size_hint), spec.max_size, max(budget, 1))
-            sizes[i] = max(wanted, spec.min_size)
-            budget //= sizes[i]
-        # What a small tensor leaves over is for calls with more: a dynamic axis has any length.
-        for i in reversed(range(len(sizes))):
-            factor = min(
-                _next_power_of_2(budget + 1) // 2, self.block_sizes[i].max_size // sizes[i]
-            )
-            if factor > 1:
-                sizes[i] *= factor
-                budget //= factor
-        return self._config(block_sizes=sizes, num_warps=self._warps(math.prod(sizes) * self._row))
+        """The config that is used when none is given."""
+        device = self._program.device
+        keys = default_keys(
+            device, _nodes(device), self.block_sizes, self._interpreted, rollable_lengths(device)
+        )
+        return self._config(**keys)
 
     def _config(self, **keys: Any) -> Config:
         if self.allowed_pid_types[0] != DEFAULTS["pid_type"]:
             keys["pid_type"] = self.allowed_pid_types[0]
         return Config(**keys)
-
-    def _gpu_tile(self) -> int:
-        """Elements of a program: each thread moves 16 bytes of the narrowest tensor, twice."""
-        nodes = list(_nodes(self._program.device))
-        accesses = [n.args[0] for n in nodes if n.target in (memory.load, memory.store)]
-        widths = [t.fake.dtype.itemsize for t in accesses if isinstance(t, HostTensor)]
-        narrow = min(widths, default=4)
-        draws = [a for n in nodes for a in n.args if isinstance(a, Draw)]
-        # A Philox call for each element needs many registers: more in a thread would spill or idle.
-        # Packed, four to sixteen elements share one: two vectors in a thread save 14% (bfloat16).
-        if any(not d.packed for d in draws):
-            return 1024
-        return max(1024, min(4096, 128 * 2 * 16 // narrow))
-
-    def _warps(self, elements: int) -> int:
-        if elements >= 8192:
-            return 8
-        return 4 if elements >= 512 else max(1, elements // 128)
 
     # -- validation ------------------------------------------------------------------------------
 
@@ -249,24 +202,6 @@ def dot_blocks(program: DeviceProgram) -> set[BlockSize]:
     return found
 
 
-def whole_elements(program: DeviceProgram) -> int:
-    """The number of elements that each index of the tiles brings along: whole axes, padded."""
-    largest = 1
-    for node in _nodes(program):
-        value = value_of(node) if node.op == "call_function" else None
-        if isinstance(value, torch.Tensor):
-            sizes = [known_int(s) for s in value.shape]
-            symbolic = [
-                s
-                for s in value.shape
-                if known_int(s) is None
-                and not any(isinstance(o, BlockSymbol) for o in program.symbols.origins_in(s))
-            ]
-            known = math.prod(_next_power_of_2(s) for s in sizes if s is not None)
-            largest = max(largest, known * 1024 ** len(symbolic))
-    return largest
-
-
 def _evaluate(program: TypedProgram, value: Any, actual: dict[Origin, int]) -> int:
     """The value that a size has in the call that is compiled for; a guess where that is unknown."""
     if value is None or not is_number(value):
@@ -286,7 +221,3 @@ def _flatten(values: Any) -> list[Any]:
     for value in values:
         result.extend(_flatten(value) if isinstance(value, (list, tuple)) else [value])
     return result
-
-
-def _next_power_of_2(value: int) -> int:
-    return 1 << max(value - 1, 0).bit_length()
