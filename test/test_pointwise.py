@@ -377,6 +377,32 @@ def test_what_triton_lacks_is_refused_by_name(define, expression, name):
         apply(x, x, x, torch.empty_like(x), define(expression))
 
 
+@helion.kernel(config=helion.Config(block_sizes=[16]), static_shapes=True)
+def divide_indices(x: torch.Tensor, n: int) -> torch.Tensor:
+    out = torch.empty([x.size(0), 6], dtype=torch.int64, device=x.device)
+    for tile in hl.tile(x.size(0)):
+        index = tile.index * 3 + 1
+        out[tile, 0] = index // 4
+        out[tile, 1] = index // 4 % 5 + index.to(torch.int64) % 7
+        out[tile, 2] = hl.arange(tile.block_size) % 3
+        out[tile, 3] = (tile.index - 3) // 4
+        out[tile, 4] = index % n
+        out[tile, 5] = x[tile] // 3
+    return out
+
+
+def test_indices_are_divided_by_the_plain_operator():
+    """Where no operand can be negative, Triton rounds as the author's language does."""
+    x = torch.arange(16, device=DEVICE) - 8
+    k = torch.arange(16, device=DEVICE)
+    index = k * 3 + 1
+    columns = [index // 4, index // 4 % 5 + index % 7, k % 3, (k - 3) // 4, index % -3, x // 3]
+    same_bits(divide_indices(x, -3), torch.stack(columns, 1))
+    code = divide_indices.bind((x, -3)).to_triton_code()
+    assert code.count("triton_helpers.floor_divide(") == 2
+    assert code.count("triton_helpers.remainder(") == 1
+
+
 # -- type promotion ------------------------------------------------------------------------------
 
 KINDS = (torch.float32, torch.bfloat16, torch.float64, torch.int64, torch.uint8, torch.bool)

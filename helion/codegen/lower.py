@@ -15,7 +15,8 @@ from helion.codegen.atomics import atomic
 from helion.codegen.control import lower_for, lower_if
 from helion.codegen.expression import Expression
 from helion.codegen.ordering import block_barrier
-from helion.codegen.pointwise import POINTWISE
+from helion.codegen.pointwise import POINTWISE, POSITIVE
+from helion.codegen.signs import is_never_negative
 from helion.ir.control import CONTROL_FLOW, for_loop, getitem, if_else
 from helion.ir.graph import Node, args_of, facts, value_of
 from helion.ir.masking import count_inside, keep_inside
@@ -151,6 +152,8 @@ def _pointwise(kernel: LoweringContext, node: Node) -> Expression:
     args = [_operand(kernel, a, operand) for a in args_of(node) if a is not None]
     if target is prims.where.default:
         args[0] = kernel.operand(args_of(node)[0])
+    if target in POSITIVE and all(map(is_never_negative, args_of(node))):
+        return POSITIVE[target](operand, result, args)
     return POINTWISE[target](operand, result, args)
 
 

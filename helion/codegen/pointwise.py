@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from helion import exc
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression, call, infix
 
@@ -159,6 +160,8 @@ def _shift(symbol: str, helper: str) -> Rule:
     """A shift; one by as many bits as there are is not defined in Triton, so that it is guarded."""
 
     def rule(operand: torch.dtype, result: torch.dtype, args: list[Expression]) -> Expression:
+        if operand.is_floating_point:
+            raise exc.BackendUnsupported(backend="triton", detail=f"a shift of {operand}")
         left, right = _one_tensor(args, operand)
         if right.dtype is None and 0 <= int(right.text) < 8 * operand.itemsize:
             return infix(symbol, left, right, ex.SHIFT, result)
@@ -283,4 +286,11 @@ POINTWISE: dict[Any, Rule] = {
     aten.special_modified_bessel_i0.default: _libdevice("cyl_bessel_i0"),
     aten.special_modified_bessel_i1.default: _libdevice("cyl_bessel_i1"),
     aten.view.dtype: _reinterpret,
+}
+
+# Between ints that are not negative.
+POSITIVE: dict[Any, Rule] = {
+    prims.remainder.default: _operator("%", ex.PRODUCT),
+    aten.floor_divide.default: _operator("//", ex.PRODUCT),
+    aten.floor_divide.Scalar: _operator("//", ex.PRODUCT),
 }
