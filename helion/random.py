@@ -20,6 +20,7 @@ import torch
 
 from helion import exc, language
 from helion.language import _philox
+from helion.language._op import host_function
 from helion.language.random import keys
 from helion.language.random.draws import eager_seed
 
@@ -97,6 +98,7 @@ def philox(seed: int | torch.Tensor, offsets: torch.Tensor) -> _philox.Words:
     return _philox.philox4x32(eager_seed(seed), offsets)
 
 
+@host_function(lambda seed, data: int)
 def fold_in(seed: int | torch.Tensor, data: int | torch.Tensor) -> int | torch.Tensor:
     """A seed for one of many uses of a seed, as `hl.fold_in`; an int if both arguments are.
 
@@ -108,6 +110,7 @@ def fold_in(seed: int | torch.Tensor, data: int | torch.Tensor) -> int | torch.T
     return int(made) if both else made
 
 
+@host_function(lambda seed, n: (int,) * n)
 def split_seed(seed: int | torch.Tensor, n: int) -> tuple[int | torch.Tensor, ...]:
     """Several seeds from one, as `hl.split_seed`; ints if the seed is."""
     made = [keys.derived(eager_seed(seed), i, keys.SPLIT) for i in range(n)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._pytree import tree_map
 
 from helion import exc
 from helion.frontend import arithmetic
@@ -145,6 +146,10 @@ class HostEvaluator(Runner):
             return Unknown(ast.unparse(node))
         if function in (print, breakpoint):
             return None
+        result = getattr(function, "result_type", None)
+        if result is not None and any(isinstance(a, SYMBOLIC) for a in (*args, *kwargs.values())):
+            text = ast.unparse(node)
+            return tree_map(lambda kind: UnknownNumber(kind, text), result(*args, **kwargs))
         if getattr(function, "__name__", "") == "tolist" and _is_long(function):
             return Unknown(ast.unparse(node))
         if is_kernel(function):

@@ -311,6 +311,20 @@ def _modes() -> bool:
     return torch._C._len_torch_function_stack() > 0  # pyright: ignore[reportPrivateUsage]
 
 
+def host_function(result: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Declare a function that the host part of a kernel may call with numbers not known yet.
+
+    Args:
+        result: from the arguments to the type of the result, or a tuple of types.
+    """
+
+    def mark(function: Any) -> Any:
+        function.result_type = result
+        return function
+
+    return mark
+
+
 def op(signature: Callable[..., Any]) -> Op:
     """Make an operation of a documented signature; its parts are added by decorators."""
     return Op(signature)
