@@ -93,6 +93,19 @@ def carried(x):
     return out
 
 
+def two_loops_down(x):
+    m, n = x.size()
+    out = torch.zeros([m], device=x.device)
+    for i in hl.tile(m):
+        first = x[i, 0]
+        for j in hl.tile(n, block_size=4):
+            total = hl.zeros([i])
+            for k in hl.tile(n, block_size=8):
+                total += x[i, k].sum(-1) - first
+            out[i] += total + x[i, j].sum(-1)
+    return out
+
+
 def registered(x):
     m, n = x.size()
     block = hl.register_block_size(n)
@@ -249,6 +262,7 @@ CASES = {  # a kernel, its arguments, its block sizes
     "a grid": (programs, lambda: (ramp(3, 4),), None),
     "a grid of rows": (rows_by_number, lambda: (ramp(3, 11),), [4]),
     "carried": (carried, lambda: (ramp(6, 21),), [4]),
+    "two loops down": (two_loops_down, lambda: (ramp(6, 21),), [4]),
     "registered": (registered, lambda: (ramp(6, 21),), [8, 4]),
     "hl.dot": (product, lambda: (ramp(20, 18), ramp(18, 17)), [16, 16, 16]),
     "hl.dot of halves": (

@@ -72,8 +72,11 @@ class GraphBuilder:
         if node.graph is self.graph:
             return node
         if node not in self.captured:
-            if self.parent is not None:
-                self.parent.local(node)
+            if self.parent is None:
+                detail = "a value that a loop or branch computed is used outside of it"
+                advice = "keep it in a variable that is bound before, or store it to memory"
+                raise exc.TypeInferenceError(detail=detail, advice=advice)
+            self.parent.local(node)
             self.captured[node] = self.placeholder(node.name, facts(node).value)
         return self.captured[node]
 
@@ -115,8 +118,9 @@ class Recorder(TorchDispatchMode):
             args = (source, tuple(value.shape), ())
             return emit(self.builder.graph, _BROADCAST, args, value, self.span)
         if isinstance(value, FakeTensor):
-            return self.builder.local(self._nodes[id(value)][1])
-        return value
+            value = self._nodes[id(value)][1]
+        # What an inner graph captured may come from further out than the graph around it.
+        return self.builder.local(value) if isinstance(value, torch.fx.Node) else value
 
     def is_device(self, value: object) -> bool:
         """Whether a value is a tensor that device code computed."""
