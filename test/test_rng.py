@@ -372,6 +372,16 @@ def test_a_seed_in_memory_is_read_at_each_launch():
     assert_same(kernel(empty(7, 13), torch.tensor([-6], device=DEVICE)), kernel(empty(7, 13), seed))
 
 
+@pytest.mark.parametrize("static", [True, False], ids=["static", "dynamic"])
+def test_a_seed_in_memory_has_one_element(static):
+    kernel = compiled(tensor_seed, [4, 8], static_shapes=static)
+    for shape in ([], [1], [1, 1]):
+        seed = torch.full(shape, 5, device=DEVICE)
+        assert_same(kernel(empty(7, 13), seed), philox.rand_full(5, 7, 13))
+    with pytest.raises(exc.SeedShapeMismatch):
+        kernel(empty(7, 13), torch.tensor([5, 6], device=DEVICE))
+
+
 @pytest.mark.gpu
 def test_a_graph_replays_with_the_seed_that_is_in_memory():
     kernel = compiled(tensor_seed, [4, 8])

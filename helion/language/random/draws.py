@@ -132,7 +132,8 @@ def check_seed(ctx: TypeCtx, api: str, seed: Any, sizes: Sequence[Any]) -> Any:
     """The seed as a number or a device tensor, loaded if it is one; or an error that says why."""
     if isinstance(seed, HostTensor):
         _check_seed_dtype(ctx, api, seed, seed.fake.dtype)
-        if known_int(seed.fake.numel()) not in (1, None):
+        # With dynamic shapes too: a call with more than one element is another kernel, and refused.
+        if ctx.specialize(seed.fake.numel()) != 1:
             raise _seed_mismatch(ctx, api, seed.fake.shape, sizes).with_related(*ctx.cause(seed))
         return ctx.load(seed, [0] * seed.fake.dim())
     if isinstance(seed, torch.Tensor):
@@ -242,9 +243,7 @@ def seed_and_offset(ctx: LowerCtx, draw: Draw) -> list[Any]:
     return [seed, ctx.cast(ctx.operand(draw.offsets), torch.int64)]
 
 
-def row_major(
-    ctx: LowerCtx, axes: Sequence[Axis], rank: int, wide: bool, base: Any = None
-) -> Any:
+def row_major(ctx: LowerCtx, axes: Sequence[Axis], rank: int, wide: bool, base: Any = None) -> Any:
     """The linear index over the extents of the first axes of `rank`: `(i0 * n1 + i1) * n2 + i2`.
 
     Where 32 bits are enough it is written as the offset in a contiguous tensor is, so that one
