@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from helion import exc
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
-from helion.codegen.masks import count, mask_of
+from helion.codegen.masks import count, mask_of, mask_of_axes
 from helion.ir.graph import Node, args_of, value_of
+from helion.ir.masking import keep_inside
 from helion.language import creation, memory
 
 if TYPE_CHECKING:
@@ -41,18 +44,70 @@ def _where_inside(
     return ex.call("tl.where", [inside, value, ex.literal(identity)], value.dtype)
 
 
+# What two known paddings make.
+_FOLDED: dict[Any, Callable[[Any, Any], Any]] = {
+    prims.add.default: operator.add,
+    prims.sub.default: operator.sub,
+    prims.mul.default: operator.mul,
+}
+
+
 def _padding(node: Any) -> Any:
-    """What the padded lanes of a value hold, if known."""
+    """What the padded lanes of a value hold, if known; of a number, itself.
+
+    Nothing is known of a value that was broadcast: along its new dimension it is real everywhere.
+    """
+    if isinstance(node, (int, float)):
+        return node
     if not isinstance(node, Node):
         return None
+    args = args_of(node)
     if node.target is memory.load:
         # Lanes of a gather may be real where its own mask says nothing of this axis.
         return 0
-    if node.target in (prims.convert_element_type.default, prims.neg.default):
-        return _padding(args_of(node)[0])
-    if node.target is creation.full:
-        return args_of(node)[1]
+    if node.target is prims.convert_element_type.default:
+        return _padding(args[0])
+    if node.target is prims.neg.default:
+        inner = _padding(args[0])
+        return None if inner is None else -inner
+    if node.target in (creation.full, keep_inside):
+        return _padding(args[1 if node.target is creation.full else 2])
+    if node.target in _FOLDED:
+        parts = [_padding(a) for a in args[:2]]
+        return None if None in parts else _FOLDED[node.target](*parts)
     return None
+
+
+def carried(
+    kernel: LoweringContext, axes: Sequence[Any], old: Node, new: Any, value: Expression
+) -> Expression:
+    """The next value of a variable that a loop carries, as wide as the loop's own tiles.
+
+    Lanes past the end of the range keep what they hold: the lane is real in other iterations.
+    """
+    if not isinstance(new, Node) or not isinstance(value_of(new), torch.Tensor):
+        return value
+    inside = mask_of_axes(kernel, new, axes)
+    if inside is None or new is old or _leaves_padding(new, old):
+        return value
+    return ex.call("tl.where", [inside, value, kernel.operand(old)], value_of(new).dtype)
+
+
+def _leaves_padding(new: Node, old: Node) -> bool:
+    """Whether an accumulation adds nothing in the lanes past the end."""
+    neutral: dict[Any, Callable[[torch.dtype], Any]] = {
+        prims.add.default: lambda dtype: 0,
+        prims.sub.default: lambda dtype: 0,
+        prims.mul.default: lambda dtype: 1,
+        prims.maximum.default: smallest,
+        prims.minimum.default: largest,
+    }
+    if new.target not in neutral or old not in new.all_input_nodes:
+        return False
+    first, second = args_of(new)[:2]
+    if second is old and new.target is not prims.sub.default:
+        first, second = second, first
+    return first is old and _padding(second) == neutral[new.target](value_of(new).dtype)
 
 
 def inside(kernel: LoweringContext, node: Node) -> Expression:
@@ -126,7 +181,10 @@ def argument_of_extreme(kernel: LoweringContext, node: Node) -> Expression:
     source, given = args_of(node)[0], args_of(node)[1]
     name = "max" if node.target is aten.argmax.default else "min"
     keep = bool(args_of(node)[2]) if len(args_of(node)) > 2 else False
-    return _with_index(kernel, node, source, int(given), name, keep)[1]
+    if given is None and len(value_of(source).shape) != 1:
+        detail = f"`arg{name}` over several dimensions at once"
+        raise exc.BackendUnsupported(backend="triton", detail=detail)
+    return _with_index(kernel, node, source, int(given or 0), name, keep)[1]
 
 
 def _with_index(

@@ -21,6 +21,7 @@ __all__ = [
     "FailedToUnpackTile",
     "IncorrectTileUsage",
     "IndexOffsetOutOfRangeForInt32",
+    "IndexOutOfRange",
     "InputTensorNumelExceedsIndexType",
     "InvalidDotDtype",
     "InvalidDotShape",
@@ -72,6 +73,14 @@ class InvalidIndexingType(BaseError):
     title = "`{got}` cannot be used as an index"
     label = "this is `{got}`"
     help = "index with tiles, integers, slices, `None`, `...`, or integer tensors"
+
+
+class IndexOutOfRange(BaseError, IndexError):
+    """An index that is known at compile time lies outside of its dimension."""
+
+    code = "index-out-of-range"
+    title = "index {index} is out of range for dimension {dim} with size {size}"
+    help = "count from 0 to {size} - 1, or from -1 back for the last elements"
 
 
 class DeviceValueIndexing(InvalidIndexingType):

@@ -195,6 +195,13 @@ class DeviceEvaluator(Runner):
         condition = self.condition(node.test)
         if isinstance(condition, (torch.Tensor, *SYMBOLIC)):
             both = (self.evaluate(node.body), self.evaluate(node.orelse))
+            for value in both:
+                if not is_number(value) and not isinstance(value, torch.Tensor):
+                    first, second = map(self.compilation.show, both)
+                    detail = f"a run-time condition chooses between `{first}` and `{second}`"
+                    advice = "both must be tensors or numbers; else use an `if` statement"
+                    span = self.source.span(node)
+                    raise exc.TypeInferenceError(span, detail=detail, advice=advice)
             return self._call_torch(torch.where, (self.as_tensor(condition), *both), {}, node)
         return self.evaluate(node.body if condition else node.orelse)
 
@@ -299,7 +306,10 @@ class DeviceEvaluator(Runner):
         """Apply an operation's type rule; a wrong call is the author's error, not ours."""
         bound = op.bind(self.source.span(node), args, kwargs)
         if op.type_rule_fn is None:
-            raise exc.LoopFunctionNotInFor(self.source.span(node), api=f"hl.{op.name}")
+            span = self.source.span(node)
+            if not op.is_loop:
+                raise exc.NotAllowedOnDevice(span, what=f"`hl.{op.name}`")
+            raise exc.LoopFunctionNotInFor(span, api=f"hl.{op.name}")
         return op.type_rule_fn(self.context(node, op), *bound.args, **bound.kwargs)
 
     def call_function(

@@ -32,6 +32,10 @@ OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.RShift: operator.irshift,
 }
 
+_CONTAINER_METHODS = frozenset(
+    {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "update"}
+)
+
 
 def changed_tensor(function: Any) -> torch.Tensor | None:
     """The tensor that a method changes, if it is such a method."""
@@ -57,5 +61,21 @@ def changed_variable(node: ast.AST) -> str | None:
 def changed_names(body: list[ast.stmt]) -> list[str]:
     """The names that statements may bind, or change in place."""
     names = dict.fromkeys(assigned_names(body))
-    calls = (changed_variable(n) for statement in body for n in ast.walk(statement))
+    nodes = [n for statement in body for n in ast.walk(statement)]
+    calls = (changed_variable(n) or _changed_container(n) for n in nodes)
     return list(names | {name: None for name in calls if name is not None})
+
+
+def _changed_container(node: ast.AST) -> str | None:
+    """The variable that `acc[0] = y`, or `acc.append(y)`, changes."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        inner: ast.AST = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr not in _CONTAINER_METHODS:
+            return None
+        inner = node.func.value
+    else:
+        return None
+    while isinstance(inner, ast.Subscript):
+        inner = inner.value
+    return inner.id if isinstance(inner, ast.Name) else None

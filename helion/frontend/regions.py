@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import operator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from helion import exc
+from helion.frontend.containers import leaves, rebuild, variable_of
 from helion.frontend.device import DeviceEvaluator
 from helion.frontend.in_place import changed_names
-from helion.frontend.statements import last_binding
+from helion.frontend.statements import last_binding, reads_first
 from helion.ir.control import Region, for_loop, if_else
+from helion.ir.describe import type_name
 from helion.ir.symbols import SYMBOLIC, DeviceNumber, freeze, is_number, kind_of, known_int, same
 from helion.ir.tiles import HostTensor, TileAxis
 from helion.language._op import Op
@@ -77,30 +80,39 @@ class DeviceRunner(DeviceEvaluator):
     def _branch(self, condition: Any, node: ast.If) -> None:
         condition = self.recorder.node_of(condition)
         before = dict(self.scope.device)
-        names = [
-            n for n in changed_names([*node.body, *node.orelse]) if n in before or n not in before
-        ]
+        changed = changed_names([*node.body, *node.orelse])
         sides = [self._trace_side(body, before) for body in (node.body, node.orelse)]
         # A name that only one side binds cannot be read afterwards.
-        names = [n for n in names if all(n in after for _, after in sides)]
-        names = [n for n in names if any(after[n] is not before.get(n) for _, after in sides)]
-        merged = [self._merge(n, sides[0][1][n], sides[1][1][n], node) for n in names]
-        regions = [self._close(b, a, names, merged) for b, a in sides]
+        both = [n for n in changed if all(n in after for _, after in sides)]
+        flats = [self._leaves(both, after) for _, after in sides]
+        for name in both:
+            if len({tuple(leaves(name, after[name])) for _, after in sides}) > 1:
+                self._merge(name, sides[0][1][name], sides[1][1][name], node)
+        old = self._leaves([n for n in both if n in before], before)
+        names = [n for n in flats[0] if any(flat[n] is not old.get(n) for flat in flats)]
+        merged = [self._merge(n, flats[0][n], flats[1][n], node) for n in names]
+        regions = [
+            self._close(builder, flat, names, merged)
+            for (builder, _), flat in zip(sides, flats, strict=True)
+        ]
         captured = [list(builder.captured) for builder, _ in sides]
         self.scope.device = {
             k: v
             for k, v in before.items()
-            if k not in changed_names([*node.body, *node.orelse])
-            or k in names
-            or all(k in a and a[k] is v for _, a in sides)
+            if k not in changed or all(k in a and a[k] is v for _, a in sides)
         }
+        self.scope.device.update((n, sides[0][1][n]) for n in both)
         self.recorder.span = self.source.span(node)
         self._results(if_else, (condition, *regions, *captured), names, merged)
+
+    def _leaves(self, names: Sequence[str], scope: dict[str, Any]) -> dict[str, Any]:
+        """Variables by name, and the items of containers among them."""
+        return {leaf: v for n in names for leaf, v in leaves(n, scope[n]).items()}
 
     def _trace_side(
         self, body: Sequence[ast.stmt], before: dict[str, Any]
     ) -> tuple[GraphBuilder, dict[str, Any]]:
-        self.scope.device = dict(before)
+        self.scope.device = {n: rebuild(n, v, {}) for n, v in before.items()}
         with self.recorder.inner() as builder:
             self.run(list(body))
         return builder, self.scope.device
@@ -123,7 +135,7 @@ class DeviceRunner(DeviceEvaluator):
         self, name: str, body: Sequence[ast.stmt], label: str, before: int | None = None
     ) -> list[exc.Related]:
         """The last place among statements (before a line) that binds a name, as a second span."""
-        node = last_binding(name, body, before)
+        node = last_binding(variable_of(name), body, before)
         return [] if node is None else [exc.Related(self.source.span(node), label)]
 
     def _close(
@@ -151,8 +163,11 @@ class DeviceRunner(DeviceEvaluator):
         """Record the node, and bind the variables to its results."""
         values = [self._fresh(n, t) for n, t in zip(names, types, strict=True)]
         self.recorder.record(target, args, tuple(values))
-        for name, value in zip(names, values, strict=True):
-            self.scope.device[name] = value
+        results = dict(zip(names, values, strict=True))
+        for name in dict.fromkeys(map(variable_of, names)):
+            if name in self.scope.device:
+                self.scope.device[name] = rebuild(name, self.scope.device[name], results)
+        for name, value in results.items():
             if isinstance(value, torch.Tensor):
                 self.recorder.name(value, name)
 
@@ -227,9 +242,9 @@ class DeviceRunner(DeviceEvaluator):
             value = self.call(function, tuple(args), kwargs, node)
         else:
             value = self.evaluate(node)
-        if isinstance(value, (tuple, list, range, zip, enumerate, dict, reversed)):
+        if isinstance(value, Iterable) and not isinstance(value, (str, bytes, torch.Tensor)):
             return list(value)
-        raise exc.InvalidDeviceForLoop(self.source.span(node), got=type(value).__name__)
+        raise exc.InvalidDeviceForLoop(self.source.span(node), got=type_name(value))
 
     def _trace_loop(
         self,
@@ -238,32 +253,55 @@ class DeviceRunner(DeviceEvaluator):
         leave: Callable[[], None] | None = None,
     ) -> Any:
         before = dict(self.scope.device)
-        names = [n for n in changed_names(node.body) if n in before and _carries(before[n])]
+        changed = [n for n in changed_names(node.body) if n in before]
         if leave is not None:
-            names.insert(0, _GO_ON)
-        types = [before[n] for n in names]
+            changed.insert(0, _GO_ON)
+        start = {n: v for n, v in self._leaves(changed, before).items() if _carries(v)}
+        names, types = list(start), list(start.values())
         while True:
-            self.scope.device = dict(before)
+            self.scope.device = {n: rebuild(n, v, {}) for n, v in before.items()}
             with self.recorder.inner() as builder:
-                inputs = [self._input(builder, n, t) for n, t in zip(names, types, strict=True)]
-                self.scope.device.update(zip(names, inputs, strict=True))
+                inputs = {n: self._input(builder, n, t) for n, t in zip(names, types, strict=True)}
+                self.scope.device.update((n, rebuild(n, before[n], inputs)) for n in changed)
                 if enter is not None:
                     enter()
                 self.run(node.body)
                 if leave is not None:
                     leave()
-            after = self.scope.device
+            after, gone = self._after_iteration(changed, before, node)
             settled = [
                 self._settle(n, t, after[n], node) for n, t in zip(names, types, strict=True)
             ]
             if all(a is b for a, b in zip(settled, types, strict=True)):
                 break
             types = settled
-        self.scope.device = before
+        self.scope.device = {n: v for n, v in before.items() if n not in gone}
         region = self._close(builder, after, names, types)
-        carried = [self._convert(before[n], t) for n, t in zip(names, types, strict=True)]
+        carried = [self._convert(start[n], t) for n, t in zip(names, types, strict=True)]
         carried = [freeze(self.recorder.node_of(c)) for c in carried]
         return region, names, types, carried, list(builder.captured)
+
+    def _after_iteration(
+        self, changed: Sequence[str], before: dict[str, Any], node: ast.For | ast.While
+    ) -> tuple[dict[str, Any], list[str]]:
+        """What an iteration leaves in the variables that the loop changes; and those that end.
+
+        What no loop can carry (a tile, a string, a container of another shape) may be bound anew
+        in each iteration. It may not be read before that, and it does not exist after the loop.
+        """
+        after: dict[str, Any] = {}
+        gone: list[str] = []
+        for name in changed:
+            old, new = leaves(name, before[name]), leaves(name, self.scope.device[name])
+            after |= {n: new.get(n, v) for n, v in old.items()}
+            stays = old.keys() == new.keys() and all(
+                _carries(v) or new[n] is v or _equal(new[n], v) for n, v in old.items()
+            )
+            if not stays and reads_first(name, node.body):
+                raise self._type_change(name, before[name], self.scope.device[name], node)
+            if not stays:
+                gone.append(name)
+        return after, gone
 
     def _input(self, builder: GraphBuilder, name: str, like: Any) -> Any:
         value = self._fresh(name, like)
@@ -287,15 +325,20 @@ class DeviceRunner(DeviceEvaluator):
                 return float(before) if isinstance(before, int) else after
         elif isinstance(before, torch.Tensor) and is_number(after):
             return before
+        raise self._type_change(name, before, after, node)
+
+    def _type_change(
+        self, name: str, before: Any, after: Any, node: ast.For | ast.While
+    ) -> exc.LoopVariableTypeChange:
         first, later = self.compilation.show(before), self.compilation.show(after)
-        place = last_binding(name, node.body) or node
+        place = last_binding(variable_of(name), node.body) or node
         error = exc.LoopVariableTypeChange(
             self.source.span(place), name=name, before=first, after=later
         )
         start = self._bound_here(
             name, self.source.tree.body, f"`{name}` starts as `{first}`", node.lineno
         )
-        raise error.with_related(*start)
+        return error.with_related(*start)
 
 
 def target_names(target: ast.expr) -> list[str]:
@@ -307,6 +350,11 @@ def _carries(value: Any) -> bool:
     return is_number(value) or (
         isinstance(value, torch.Tensor) and not isinstance(value, (HostTensor, TileAxis))
     )
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two values that no loop carries are the same."""
+    return type(a) is type(b) and isinstance(a, (str, bool, type(None), slice)) and a == b
 
 
 def _same_shape(a: torch.Tensor, b: torch.Tensor) -> bool:

@@ -174,6 +174,17 @@ def last_binding(name: str, body: Sequence[ast.stmt], before: int | None = None)
     return max(found, key=lambda node: (node.lineno, node.col_offset), default=None)
 
 
+def reads_first(name: str, body: Sequence[ast.stmt]) -> bool:
+    """Whether the first statement that mentions a name also reads it."""
+    for statement in body:
+        uses = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == name]
+        if uses:
+            return isinstance(statement, ast.AugAssign) or any(
+                isinstance(n.ctx, ast.Load) for n in uses
+            )
+    return False
+
+
 def assigned_names(body: list[ast.stmt]) -> list[str]:
     """The names that statements may bind, in order of their first binding."""
     names: dict[str, None] = {}

@@ -8,7 +8,7 @@ import torch
 
 from helion import exc
 from helion.ir.describe import type_name
-from helion.ir.symbols import Number, expr_of, is_number, kind_of
+from helion.ir.symbols import Number, expr_of, is_number, kind_of, known_int
 from helion.ir.tiles import HostTensor, SliceItem, TileAxis, TileItem
 from helion.language.tiles import tile_index
 
@@ -29,9 +29,7 @@ def normalize(ctx: TypeCtx, index: Sequence[Any], tensor: torch.Tensor) -> tuple
     Tiles become `TileItem`, slices become `SliceItem`, a missing end means `:`; ints, scalars and
     integer tensors stay.
     """
-    if not isinstance(index, (tuple, list)):
-        detail = f"the index must be a list: `[tile]`, not `{type_name(index)}`"
-        raise exc.InvalidAPIUsage(ctx.span("index"), detail=detail)
+    check_list(ctx, index)
     given = _flatten(index)
     for position, item in enumerate(given):
         _check_item(ctx, item, position)
@@ -42,9 +40,24 @@ def normalize(ctx: TypeCtx, index: Sequence[Any], tensor: torch.Tensor) -> tuple
         if item is None:
             result.append(None)
             continue
+        _check_range(ctx, item, tensor.shape[dim], dim)
         result.append(_item(ctx, item, tensor.shape[dim]))
         dim += 1
     return tuple(result)
+
+
+def _check_range(ctx: TypeCtx, item: Any, size: Any, dim: int) -> None:
+    """Whether an index that is a known number lies in a dimension of a known size."""
+    index, known = known_int(item), known_int(size)
+    if index is not None and known is not None and not -known <= index < known:
+        raise exc.IndexOutOfRange(ctx.span("index"), index=index, dim=dim, size=known)
+
+
+def check_list(ctx: TypeCtx, index: Any) -> None:
+    """Whether an index has items."""
+    if not isinstance(index, (tuple, list)):
+        detail = f"the index must be a list: `[tile]`, not `{type_name(index)}`"
+        raise exc.InvalidAPIUsage(ctx.span("index"), detail=detail)
 
 
 def result_shape(items: Sequence[Any]) -> list[Any]:

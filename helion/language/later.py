@@ -21,6 +21,7 @@ LATER = (
     "jagged_tile",
     "load_bfloat16_x16_to_float16",
     "load_float4_e2m1fn_x16_to_float16",
+    "reduce",
     "stacktensor_like",
     "triton_kernel",
 )

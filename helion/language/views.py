@@ -36,6 +36,7 @@ def subscript(tensor: torch.Tensor, index: Sequence[Any]) -> torch.Tensor:
 @subscript.type_rule
 def _(ctx: TypeCtx, tensor: Any, index: Any) -> torch.Tensor:
     value = _check_device(ctx, subscript, tensor, "tensor")
+    indexing.check_list(ctx, index)
     for position, item in enumerate(index):
         if not (item is None or item is Ellipsis or _is_whole(item)):
             raise exc.DeviceValueIndexing(ctx.item_span(position), got=type_name(item))
