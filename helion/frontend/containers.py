@@ -15,7 +15,7 @@ def leaves(name: str, value: Any) -> dict[str, Any]:
 
 def rebuild(name: str, value: Any, changes: dict[str, Any]) -> Any:
     """The value with other leaves; lists and dicts are new ones, so that they can be changed."""
-    if not isinstance(value, (tuple, list, dict)) or not value:
+    if not isinstance(value, (tuple, list, dict)):
         return changes.get(name, value)
     if isinstance(value, dict):
         return {k: rebuild(f"{name}[{k!r}]", v, changes) for k, v in value.items()}
