@@ -421,3 +421,54 @@ def test_online_softmax(shape):
     for static in (True, False):
         kernel = compiled(online_softmax, 4, 2, static_shapes=static)
         torch.testing.assert_close(kernel(x), torch.softmax(x, 1))
+
+
+def wide_sum_of(x, change):
+    out = torch.empty_like(x[:, 0])
+    block = hl.register_block_size(x.size(1))
+    for i in hl.tile(x.size(0)):
+        acc = hl.zeros([i, block])
+        for j in hl.tile(x.size(1), block_size=block):
+            acc = acc + change(x[i, j])
+        out[i] = acc.sum(1)
+    return out
+
+
+def wide_maximum_of(x, change):
+    out = torch.empty_like(x[:, 0])
+    block = hl.register_block_size(x.size(1))
+    for i in hl.tile(x.size(0)):
+        acc = hl.full([i, block], float("-inf"))
+        for j in hl.tile(x.size(1), block_size=block):
+            acc = torch.maximum(acc, change(x[i, j]))
+        out[i] = acc.amax(1)
+    return out
+
+
+def unchanged(v):
+    return v
+
+
+@pytest.mark.parametrize("change", [unchanged, plus_one, below])
+def test_an_accumulator_as_wide_as_a_tile(change):
+    # The last tile has three of four columns: the fourth lane must keep what it has.
+    x = -values(5, 11).abs() - 1
+    got = compiled(wide_sum_of, 4, 4)(x, change)
+    torch.testing.assert_close(got, change(x).sum(1), rtol=1e-6, atol=1e-5)
+    assert torch.equal(compiled(wide_maximum_of, 4, 4)(x, change), change(x).amax(1))
+
+
+def products(x, y):
+    out = torch.empty_like(x[:, 0])
+    for i in hl.tile(x.size(0)):
+        out[i] = (x[i, :] * y[i, :] * 2).sum(1) + (x[i, 0][:, None] * y[i, :]).sum(1)
+    return out
+
+
+def test_zeros_need_no_mask_and_broadcasts_do():
+    x, y = values(5, 7), values(5, 7)
+    x[2, 0] = float("inf")
+    kernel = compiled(products, 2)
+    want = (x * y * 2).sum(1) + (x[:, :1] * y).sum(1)
+    torch.testing.assert_close(kernel(x, y), want, rtol=1e-5, atol=1e-5, equal_nan=True)
+    assert kernel.bind((x, y)).to_triton_code().count("tl.where") == 1

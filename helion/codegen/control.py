@@ -11,6 +11,7 @@ from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.kernel import AxisNames
 from helion.codegen.names import Block
+from helion.codegen.reductions import carried
 from helion.ir.graph import Node, args_of, facts, value_of
 from helion.ir.symbols import DeviceNumber, is_number
 
@@ -33,6 +34,11 @@ def lower_for(kernel: LoweringContext, node: Node, lower: Callable[..., list[Any
     for i in kernel.choices.loop_order(axes):
         kernel.body = _open_loop(kernel, axes[i], *bounds[i])
     results = _run_region(kernel, region, [*names, *captured], lower)
+    olds = [n for n in region.graph.nodes if n.op == "placeholder"]
+    results = [
+        (carried(kernel, axes, old, new, value), new)
+        for old, (value, new) in zip(olds, results, strict=False)
+    ]
     _assign(kernel, names, results)
     for axis in axes:
         del kernel.axes[axis]

@@ -376,12 +376,13 @@ def _right_aligned(all_lanes: Sequence[Lanes]) -> Lanes:
 
 
 def _without(lanes: Lanes, axes: Sequence[TileAxis]) -> Lanes:
-    return tuple(frozenset(b for b in bounds if not _mentions(b, axes)) for bounds in lanes)
+    return tuple(frozenset(b for b in bounds if not mentions(b, axes)) for bounds in lanes)
 
 
-def _mentions(bound: Bound, axes: Sequence[TileAxis]) -> bool:
+def mentions(bound: Bound, axes: Sequence[TileAxis]) -> bool:
+    """Whether a bound is the end of one of some tiles."""
     if isinstance(bound, InParts):
-        return any(_mentions(b, axes) for part in bound.parts for b in part)
+        return any(mentions(b, axes) for part in bound.parts for b in part)
     return isinstance(bound, InTile) and bound.axis in axes
 
 

@@ -9,7 +9,7 @@ import torch
 from helion import exc
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
-from helion.codegen.lanes import InParts, InSize, InTile
+from helion.codegen.lanes import InParts, InSize, InTile, mentions
 from helion.ir.graph import Node, value_of
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from helion.codegen.kernel import Kernel
     from helion.codegen.lanes import Bound
+    from helion.ir.tiles import TileAxis
 
 
 def mask_of(kernel: Kernel, node: Node, dims: Iterable[int] | None = None) -> Expression | None:
@@ -24,6 +25,14 @@ def mask_of(kernel: Kernel, node: Node, dims: Iterable[int] | None = None) -> Ex
     lanes = kernel.lanes_of(node)
     chosen = range(len(lanes)) if dims is None else dims
     return _together(kernel, [lanes[d] if d in chosen else frozenset() for d in range(len(lanes))])
+
+
+def mask_of_axes(kernel: Kernel, node: Node, axes: Sequence[TileAxis]) -> Expression | None:
+    """Which elements of a value are inside the ranges of some loops; None if all are."""
+    lanes = kernel.lanes_of(node)
+    return _together(
+        kernel, [frozenset(b for b in bounds if mentions(b, axes)) for bounds in lanes]
+    )
 
 
 def _together(kernel: Kernel, lanes: Sequence[frozenset[Bound]]) -> Expression | None:
