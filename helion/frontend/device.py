@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 from helion import exc
 from helion.frontend import arithmetic, in_place
 from helion.frontend.context import CallContext
-from helion.frontend.failures import TorchCall, part_span, plain, refuse_by_name
+from helion.frontend.failures import TorchCall, is_product, part_span, plain, refuse_by_name
 from helion.frontend.scope import Scope
 from helion.frontend.source import parse
 from helion.frontend.statements import ReturnValue, Runner
@@ -250,6 +250,9 @@ class DeviceEvaluator(Runner):
 
     def augment(self, old: Any, value: Any, node: ast.AugAssign) -> Any:
         """`old += value` keeps the dtype and shape of a device value, as in torch."""
+        if isinstance(node.op, ast.Add) and self.recorder.is_device(old) and is_product(node.value):
+            span = self.source.span(node)
+            self.compilation.options.warn(exc.TiledKMatmulAccumulationWarning(span))
         if not isinstance(node.target, ast.Name) or not self.recorder.is_device(old):
             return super().augment(old, value, node)
         return self.call(in_place.OPERATORS[type(node.op)], (self._copy(old), value), {}, node)

@@ -58,6 +58,14 @@ def part_span(source: FunctionSource, node: ast.AST, position: int) -> Span:
     return source.span(parts[position] if position < len(parts) else node)
 
 
+def is_product(node: ast.expr) -> bool:
+    """Whether an expression is written as a matrix product that rounds its result."""
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.MatMult)
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in {"bmm", "matmul", "mm"}
+
+
 def refuse_by_name(function: Any, span: Span) -> None:
     """Refuse functions of torch whose result has no shape, or no layout, on the device."""
     name = getattr(function, "__name__", "")
