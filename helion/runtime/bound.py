@@ -27,6 +27,7 @@ from helion.runtime.modules import SourceGlobals, content_key, load_module
 from helion.runtime.settings import OutputCodeOptions, RefMode, Settings
 from helion.runtime.show import Stage, show_graph, show_passes, show_types
 from helion.runtime.standalone import without_helion
+from helion.runtime.widths import needs_wide_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -74,10 +75,11 @@ class BoundKernel:
         self.index_dtype = self._index_dtype(arguments)
         self._globals = kernel.fn.__globals__
         self.program = self._analyze(arguments, {})
+        widths = self._widen(arguments)
         # A tunable's value is compiled in: another one starts again from the arguments.
         self._again = dict(arguments) if self.program.tunables else {}
         self._programs: dict[tuple[Any, ...], TypedProgram] = {}
-        self.constants = self.program.constants
+        self.constants = {**self.program.constants, **widths}
         names = list(arguments)
         self._read_constants = self._reader(names, list(self.constants))
         self._others: dict[tuple[int, ...], BoundKernel] = {}
@@ -118,6 +120,26 @@ class BoundKernel:
                     span, index_dtype=chosen, name=name, numel=numel
                 )
         return chosen or torch.int32
+
+    def _widen(self, arguments: Mapping[str, Any]) -> Mapping[Origin, int]:
+        """Make indices 64 bits wide where a tensor that the host part makes needs it.
+
+        Returns:
+            What has to be so for that choice to hold, if it depends on the arguments.
+        """
+        if self.index_dtype is torch.int64 or self.settings.index_dtype is not None:
+            return {}
+        need = needs_wide_index(self.program, arguments)
+        if isinstance(need, bool):
+            holds, facts = need, {}
+        else:
+            origin = HostNumber(need, int)
+            (holds,) = self._reader(list(arguments), [origin])(*arguments.values())
+            facts = dict[Origin, int]({origin: holds})
+        if holds:
+            self.index_dtype = torch.int64
+            self.program = self._analyze(arguments, {})
+        return facts
 
     def _analyze(self, arguments: Mapping[str, Any], tunables: Mapping[str, Any]) -> TypedProgram:
         options = self._frontend_options(tunables)
