@@ -149,7 +149,9 @@ def _pointwise(kernel: LoweringContext, node: Node) -> Expression:
     if target is prims.where.default:
         tensors = tensors[1:]
     operand = kernel.dtype_of(tensors[0]) if tensors else result
-    args = [_operand(kernel, a, operand) for a in args_of(node) if a is not None]
+    args = [
+        _operand(kernel, a, operand) for a in args_of(node) if isinstance(a, Node) or is_number(a)
+    ]
     if target is prims.where.default:
         args[0] = kernel.operand(args_of(node)[0])
     if target in POSITIVE and all(map(is_never_negative, args_of(node))):

@@ -108,6 +108,17 @@ def _divide(operand: torch.dtype, result: torch.dtype, args: list[Expression]) -
     return infix(symbol, left, right, ex.PRODUCT, result)
 
 
+def _truncated_quotient(
+    operand: torch.dtype, result: torch.dtype, args: list[Expression]
+) -> Expression:
+    if not operand.is_floating_point:
+        return _divide(operand, result, args)
+    # Triton's `/` is off by a bit or two in float32, so that 7 / 7 could come out below 1.
+    exact = call("tl.div_rn", _typed(args, operand), operand)
+    quotient = exact if operand is torch.float32 else _divide(operand, operand, args)
+    return call("libdevice.trunc", [quotient], result)
+
+
 def _reciprocal(operand: torch.dtype, result: torch.dtype, args: list[Expression]) -> Expression:
     return infix("/", ex.literal(1.0), _typed(args, operand)[0], ex.PRODUCT, result)
 
@@ -278,6 +289,8 @@ POINTWISE: dict[Any, Rule] = {
     prims.pow.default: _power,
     prims.remainder.default: _division("remainder"),
     prims.where.default: _where,
+    aten.div.Scalar_mode: _truncated_quotient,
+    aten.div.Tensor_mode: _truncated_quotient,
     aten.floor_divide.default: _division("floor_divide"),
     aten.floor_divide.Scalar: _division("floor_divide"),
     aten.sigmoid.default: _function("tl.sigmoid"),

@@ -54,7 +54,7 @@ RESHAPES = frozenset(
 )
 
 # Kept whole as well; the operands are first converted to the dtype that torch computes in.
-PROMOTED = {
+_PROMOTED = {
     aten.floor_divide.default: _DEFAULT,
     aten.floor_divide.Scalar: _DEFAULT,
     aten.sigmoid.default: _INT_TO_FLOAT,
@@ -63,6 +63,17 @@ PROMOTED = {
     aten.special_modified_bessel_i0.default: _INT_TO_FLOAT,
     aten.special_modified_bessel_i1.default: _INT_TO_FLOAT,
 }
+
+# The quotient is rounded to a whole number, and must not be off before.
+_DIVISIONS = frozenset({aten.div.Tensor_mode, aten.div.Scalar_mode})
+
+
+def promotion_of(function: Any, rounding_mode: str | None = None) -> Any:
+    """How the operands of an operation that is kept whole are promoted; None if it is not kept."""
+    if function in _DIVISIONS:
+        return _DEFAULT if rounding_mode == "trunc" else None
+    return _PROMOTED.get(function)
+
 
 # New tensors, and what they hold: a number, or the argument at a position.
 _ZEROS = frozenset(

@@ -23,10 +23,10 @@ from helion.frontend.decompositions import (
     KEPT,
     MEANS,
     PRODUCTS,
-    PROMOTED,
     RESHAPES,
     fill_of,
     out_of_place,
+    promotion_of,
 )
 from helion.ir.control import getitem
 from helion.ir.dtypes import TRITON_DTYPES
@@ -225,8 +225,8 @@ class Recorder(TorchDispatchMode):
             return self._product(PRODUCTS[func], *args, **kwargs)
         if func in ACCUMULATING:
             return self._accumulate(func, *args, **kwargs)
-        if func in PROMOTED:
-            return self._promoted(func, args, kwargs)
+        if (kind := promotion_of(func, kwargs.get("rounding_mode"))) is not None:
+            return self._promoted(func, args, kwargs, kind)
         if func in MEANS and self._spans_tile(*args):
             with self:
                 return self._mean(*args, **kwargs)
@@ -339,8 +339,8 @@ class Recorder(TorchDispatchMode):
         self.record(count_inside, (value, chosen), count)
         return (total / count).to(result)
 
-    def _promoted(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        compute, dtype = elementwise_dtypes(*args, type_promotion_kind=PROMOTED[func])
+    def _promoted(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], kind: Any) -> Any:
+        compute, dtype = elementwise_dtypes(*args, type_promotion_kind=kind)
         with self:
             args = tuple(a.to(compute) if isinstance(a, torch.Tensor) else a for a in args)
         value = self._leaf(func, args, kwargs)

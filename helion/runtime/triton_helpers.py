@@ -91,7 +91,8 @@ def floor_divide_float(a, b):
     Source: Python's `float.__floordiv__`, which torch follows.
     """
     rest = libdevice.fmod(a, b)
-    quotient = (a - rest) / b
+    # In float32 `/` is off by a bit or two, which is more than 1 where the quotient is large.
+    quotient = tl.div_rn(a - rest, b) if a.dtype == tl.float32 else (a - rest) / b
     quotient = tl.where((rest != 0) & ((rest < 0) != (b < 0)), quotient - 1, quotient)
     # The quotient is a whole number but for the rounding of the division.
     whole = tl.floor(quotient)
