@@ -129,13 +129,14 @@ class BoundKernel:
         """
         if self.index_dtype is torch.int64 or self.settings.index_dtype is not None:
             return {}
+        facts: dict[Origin, int] = {}
         need = needs_wide_index(self.program, arguments)
         if isinstance(need, bool):
-            holds, facts = need, {}
+            holds = need
         else:
             origin = HostNumber(need, int)
             (holds,) = self._reader(list(arguments), [origin])(*arguments.values())
-            facts = dict[Origin, int]({origin: holds})
+            facts[origin] = holds
         if holds:
             self.index_dtype = torch.int64
             self.program = self._analyze(arguments, {})
