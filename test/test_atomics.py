@@ -194,6 +194,21 @@ def test_each_program_gets_numbers_of_its_own():
     assert sorted(ticket.tolist()) == list(range(22))
 
 
+def guarded(lock, out):
+    for t in hl.tile(out.size(1), block_size=1):
+        while hl.atomic_cas(lock, [0], 0, 1, sem="acquire") != 0:
+            pass
+        out[0, 0] = out[0, 0] + t.begin
+        hl.atomic_xchg(lock, [0], 0, sem="release")
+
+
+def test_a_lock_is_waited_for():
+    lock, out = on_device([0]), torch.zeros(1, 9, device=DEVICE)
+    helion.kernel(guarded, config=helion.Config())(lock, out)
+    assert out[0].tolist() == [36.0] + [0.0] * 8
+    assert lock.item() == 0
+
+
 # -- errors --------------------------------------------------------------------------------------
 
 

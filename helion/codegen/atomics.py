@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.memory import Access, access, stored_value
@@ -13,8 +15,6 @@ from helion.language import atomics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import torch
 
     from helion.codegen.operations import LoweringContext
     from helion.language._op import Op
@@ -65,6 +65,8 @@ def _operand(
     kernel: LoweringContext, value: Expression, dtype: torch.dtype, sizes: Sequence[Any]
 ) -> Expression:
     """An operand of `tl.atomic_cas`, which converts and broadcasts nothing."""
+    if value.dtype is None and not sizes and dtype is torch.int32:
+        return value  # a literal is an int32 by itself
     if value.dtype is None and sizes:
         shape = ", ".join(kernel.size_text(s) for s in sizes)
         text = f"tl.full([{shape}], {value.text}, {ex.TRITON_DTYPES[dtype]})"
