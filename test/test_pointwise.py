@@ -11,7 +11,7 @@ import operator  # noqa: F401
 
 import pytest
 import torch
-import torch.nn.functional as F  # noqa: F401
+import torch.nn.functional as F
 
 import helion
 import helion.language as hl
@@ -401,6 +401,19 @@ def test_indices_are_divided_by_the_plain_operator():
     code = divide_indices.bind((x, -3)).to_triton_code()
     assert code.count("triton_helpers.floor_divide(") == 2
     assert code.count("triton_helpers.remainder(") == 1
+
+
+@pytest.mark.parametrize("function", [torch.exp, torch.Tensor.exp, F.silu, torch.Tensor.__neg__])
+def test_a_function_of_torch_is_an_argument_like_any_other(function):
+    @helion.kernel(config=helion.Config(block_sizes=[16]))
+    def apply_one(x: torch.Tensor, function) -> torch.Tensor:
+        out = torch.empty_like(x)
+        for tile in hl.tile(x.size(0)):
+            out[tile] = function(x[tile])
+        return out
+
+    x = numbers(torch.float32, extreme=False, finite=True)
+    nearly(apply_one(x, function), function(x))
 
 
 # -- type promotion ------------------------------------------------------------------------------

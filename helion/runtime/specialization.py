@@ -7,7 +7,13 @@ whose arguments are tensors and plain values, so that a warm call does not walk 
 from __future__ import annotations
 
 import dataclasses
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MethodDescriptorType,
+    MethodType,
+    WrapperDescriptorType,
+)
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
 _INT32_MAX = 2**31 - 1
+# Functions, methods and operators of C code, which are the same in every call.
+_OF_PYTHON = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, type)
 _VALUES = (str, torch.dtype, torch.device, type(None), torch.Size)
 _NUMBERS = (int, float, bool)
 # A kernel that sees more layouts than this starts to remember them anew.
@@ -100,7 +108,7 @@ def argument_key(value: Any, tensor_key: Callable[[torch.Tensor], Hashable], nam
         return (kind, *((k, argument_key(v, tensor_key, name)) for k, v in value.items()))
     if isinstance(value, (FunctionType, MethodType)):
         return _function_key(value, tensor_key, name)
-    if isinstance(value, (BuiltinFunctionType, type)) or (
+    if isinstance(value, _OF_PYTHON) or (
         callable(value) and kind.__module__.split(".")[0] in ("torch", "triton")
     ):
         return value
