@@ -92,7 +92,8 @@ class Dispatch:
             return None
         options = {"num_warps": warps, "num_stages": stages, **options}
         if not is_interpreting():
-            return self.kernel[grid](*args, **options)
+            # As in torch, `a * b + c` may round once. Triton's own default is about to change.
+            return self.kernel[grid](*args, enable_fp_fusion=True, **options)
         # The interpreter puts its own functions into `triton.language` while a kernel runs.
         with _INTERPRETER:
             return self.kernel[grid](*args, **options)
