@@ -9,6 +9,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._dispatch.python import enable_python_dispatcher
 from torch.utils._pytree import tree_flatten, tree_map
 
 from helion import exc
@@ -407,7 +408,9 @@ class DeviceEvaluator(Runner):
 
         args, kwargs = tree_map(convert, (args, kwargs), is_leaf=_is_tile)
         try:
-            with self.recorder.symbols.fake_mode, self.recorder:
+            # Torch's C++ form of a composite such as `matmul` may want sizes that are numbers; the
+            # Python form, which this dispatcher finds, takes symbols.
+            with enable_python_dispatcher(), self.recorder.symbols.fake_mode, self.recorder:
                 # Python takes a TypeError out of `a @ b` for an operand that it does not know.
                 product = function is operator.matmul
                 return (torch.matmul if product else function)(*args, **kwargs)
