@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import runpy
+
 import pytest
 import torch
 import torch.nn.functional as F
 from test_rng import DEVICE, compiled, empty
 
+import helion
 import helion.language as hl
 import helion.random
 from helion import exc
@@ -221,6 +224,33 @@ def test_the_dtype_of_the_tensor(dtype):
     got = compiled(like, [4, 16])(empty(M, N, dtype=dtype))
     assert torch.equal(got, helion.random.rand([M, N], seed, dtype=dtype, device=DEVICE))
     assert (got < 1).all()
+
+
+# -- without helion ------------------------------------------------------------------------------
+
+
+def of_each_kind(out, p: float, n: int, seed: int):
+    for i, j in hl.tile(out.size()):
+        drawn = hl.randint([i, j], 0, n, seed) + torch.rand([i, j])
+        out[i, j] = torch.where(hl.bernoulli([i, j], p, seed), drawn, 0)
+    return out
+
+
+def test_a_module_that_does_not_import_helion_draws_the_same(tmp_path):
+    bound = compiled(of_each_kind, [4, 16]).bind((empty(M, N), 0.5, 7, 3))
+    text = bound.to_code(options=helion.OutputCodeOptions(allow_helion_deps=False))
+    assert "import helion" not in text
+    assert "from helion" not in text
+    path = tmp_path / "alone.py"
+    path.write_text(text)
+    alone = runpy.run_path(str(path))["of_each_kind"]
+    torch.manual_seed(1)
+    want = bound(empty(M, N), 0.5, 7, 3)
+    torch.manual_seed(1)
+    assert torch.equal(alone(empty(M, N), 0.5, 7, 3), want)
+    for wrong in ((1.5, 7, 3), (0.5, 0, 3), (0.5, 7, 2**64)):
+        with pytest.raises(ValueError):  # noqa: PT011  which one is in the texts
+            alone(empty(M, N), *wrong)
 
 
 # -- what is refused -----------------------------------------------------------------------------

@@ -9,6 +9,8 @@ import textwrap
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from helion.runtime import launcher
 
 if TYPE_CHECKING:
@@ -30,8 +32,36 @@ def seed64(value: int) -> int:
     return value if value < 2**63 else value - 2**64
 
 
-# These import more of helion than a module should hold.
-_PLAIN: dict[Any, FunctionType] = {launcher.default_launcher: launch, launcher.seed64: seed64}
+def threshold(p: float, bits: int) -> int:
+    """What an unsigned number of some bits must be below, to be so with probability p."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"the probability {p} is not in [0, 1]")
+    return round(p * 2**bits)
+
+
+def checked_range(low: int, high: int, bits: int, signed: bool) -> int:
+    """The length of a range that integers of some bits hold."""
+    first = -(2 ** (bits - 1)) if signed else 0
+    if not first <= low < high <= first + 2**bits or high - low > 2**32:
+        raise ValueError(f"integers of {bits} bits from {low} to {high}")
+    return high - low
+
+
+def draw_seed(call: int) -> int:
+    """A seed from torch's default generator."""
+    if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+        raise RuntimeError(f"random call {call} would repeat its seed in a CUDA graph")
+    return int(torch.randint(-(2**63), 2**63 - 1, ()))
+
+
+# What is written in place of functions that import more of helion than a module should hold.
+_PLAIN: dict[Any, FunctionType] = {
+    launcher.default_launcher: launch,
+    launcher.seed64: seed64,
+    launcher.threshold: threshold,
+    launcher.checked_range: checked_range,
+    launcher.draw_seed: draw_seed,
+}
 
 
 def without_helion(text: str) -> str:
