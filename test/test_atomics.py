@@ -38,6 +38,10 @@ def small(n, dtype):
     return torch.randint(-8, 8, [n], device=DEVICE).to(dtype)
 
 
+def bits(values):
+    return values.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[values.itemsize])
+
+
 def compiled(function, block=4):
     return helion.kernel(function, config=helion.Config(block_sizes=[block]))
 
@@ -73,18 +77,22 @@ def swap(target, expected, value, old):
 
 @pytest.mark.parametrize("dtype", [torch.int16, *INTEGERS, *FLOATS, *HALVES], ids=str)
 def test_cas_swaps_where_the_old_value_is_expected(dtype):
-    target, expected, value = (small(n, dtype) % 3 for n in (16, 13, 13))
+    target, expected, value = (small(n, dtype) % 3 + 1 for n in (16, 13, 13))
     # What lanes past the end must not do: swap the first element, or one past the end.
     target[0] = expected[0] = 0
+    # Equal as numbers; bits are compared, and those of floats differ. A NaN has its own bits.
+    target[1:3], expected[1:3] = 0, -torch.zeros([], dtype=dtype)
+    if dtype.is_floating_point:
+        target[3] = expected[3] = float("nan")
     before, old = target.clone(), torch.zeros_like(value)
     compiled(swap)(target, expected, value, old)
     want = before.clone()
-    want[:13] = torch.where(before[:13] == expected, value, before[:13])
-    assert torch.equal(old, before[:13])
-    assert torch.equal(target, want)
+    want[:13] = torch.where(bits(before[:13]) == bits(expected), value, before[:13])
+    assert torch.equal(bits(old), bits(before[:13]))
+    assert torch.equal(bits(target), bits(want))
     again = before.clone()
     eager(swap)(again, expected, value, torch.zeros_like(old))
-    assert torch.equal(again, want)
+    assert torch.equal(bits(again), bits(want))
 
 
 def test_lanes_past_the_end_never_swap():

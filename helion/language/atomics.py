@@ -129,6 +129,12 @@ def _replace(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
     return new
 
 
+def _swap(old: torch.Tensor, expected: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+    """The hardware compares bits: -0.0 is not 0.0, and a NaN is itself."""
+    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[old.itemsize]
+    return torch.where(old.view(bits) == expected.view(bits), new, old)
+
+
 # Each operation, the dtypes it takes, and what it leaves in memory.
 _FAMILY: dict[Op, tuple[tuple[torch.dtype, ...], Callable[..., torch.Tensor]]] = {
     atomic_add: ((*_WIDE_INTEGERS, *_WIDE_FLOATS, *_HALVES), torch.add),
@@ -140,7 +146,7 @@ _FAMILY: dict[Op, tuple[tuple[torch.dtype, ...], Callable[..., torch.Tensor]]] =
     atomic_xchg: ((*_WIDE_INTEGERS, *_WIDE_FLOATS), _replace),
     atomic_cas: (
         (*_WIDE_INTEGERS, *_WIDE_FLOATS, *_HALVES, *_SHORTS),
-        lambda old, expected, new: torch.where(old == expected, new, old),
+        _swap,
     ),
 }
 ATOMICS = tuple(_FAMILY)
