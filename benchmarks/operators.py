@@ -10,11 +10,28 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
+from torch.utils import _pytree as pytree
 
 from benchmarks import rivals
 from benchmarks.measure import DEVICE, ON_GPU
+from examples.add import add
+from examples.concatenate import concatenate, torch_concatenate
+from examples.cross_entropy import cross_entropy
+from examples.embedding import embedding
+from examples.exp import exp
+from examples.geglu import geglu, torch_geglu
+from examples.kl_div import kl_div, torch_kl_div
+from examples.layer_norm import layer_norm, torch_layer_norm
+from examples.long_sum import KERNELS as LONG_SUMS
 from examples.low_mem_dropout import low_mem_dropout_tritonbench
+from examples.rms_norm import rms_norm, torch_rms_norm
+from examples.softmax import KERNELS as SOFTMAXES
+from examples.sum import sum_kernel
+from examples.swiglu import swiglu, torch_swiglu
+from examples.welford import welford
 
+Function = Callable[..., torch.Tensor]
 Call = Callable[[], torch.Tensor]
 # Takes the arguments of `Operator.inputs`, and gives the call to time.
 Implementation = Callable[..., Call]
@@ -118,7 +135,162 @@ LOW_MEM_DROPOUT = Operator(
     ),
 )
 
-OPERATORS = {operator.example: operator for operator in [LOW_MEM_DROPOUT]}
+# -- functions that torch has too ------------------------------------------------------------------
+
+ROWS = 4096 if ON_GPU else 8
+
+
+def like_torch(
+    example: str,
+    kernel: Function | Mapping[str, Function],
+    baseline: Function,
+    inputs: Callable[[int, torch.dtype], tuple[Any, ...]],
+    sizes: Sequence[int],
+    small_sizes: Sequence[int] = (40, 129),
+    moved: Callable[..., int] | None = None,
+    flops: Callable[..., int] | None = None,
+) -> Operator:
+    """An example that computes what a torch function computes of the same arguments.
+
+    Args:
+        example: the name of the example.
+        kernel: the example, or its several forms by name.
+        baseline: the torch function; in float64 it also says what is right.
+        inputs: the arguments for a size and a dtype.
+        sizes: the sizes to run, on a GPU.
+        small_sizes: the sizes to run without one.
+        moved: the bytes of a call; those of all arguments and of the result if left out.
+        flops: the arithmetic of a call.
+    """
+    forms = {example: kernel} if callable(kernel) else kernel
+    compiled = {f"torch_compile_{example}": torch.compile(baseline)} if ON_GPU else {}
+    ours = {f"helion_{name}": form for name, form in forms.items()}
+    functions = {f"torch_{example}": baseline, **compiled, **ours}
+    return Operator(
+        example=example,
+        sizes=sizes,
+        small_sizes=small_sizes,
+        inputs=inputs,
+        implementations={name: called(function) for name, function in functions.items()},
+        fault=lambda implementation, args: unlike(implementation, baseline, args),
+        moved=moved or (lambda *args: bytes_of(args) + bytes_of(baseline(*meta(args)))),
+        agreement="results and gradients are those of torch in float64, but for rounding",
+        flops=flops,
+    )
+
+
+def called(function: Function) -> Implementation:
+    return lambda *args: lambda: function(*args)
+
+
+def bytes_of(values: Any) -> int:
+    return sum(t.nbytes for t in pytree.tree_leaves(values) if isinstance(t, torch.Tensor))
+
+
+def meta(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with tensors that hold nothing, to learn about a result without computing."""
+    return pytree.tree_map_only(torch.Tensor, lambda t: t.detach().to("meta"), args)
+
+
+def unlike(implementation: Implementation, baseline: Function, args: tuple[Any, ...]) -> str | None:
+    """What differs from the baseline in float64: the result, or a gradient if there is one."""
+    y = implementation(*args)()
+    exact = pytree.tree_map_only(torch.Tensor, widened, args)
+    expected = baseline(*exact)
+    if (error := distance(y, expected)) > 1:
+        return f"the result is off by {error:.1f} times the tolerance"
+    if not y.requires_grad:
+        return None
+    grad = torch.randn_like(expected)
+    leaves, exact_leaves = ([a for a in of if is_differentiable(a)] for of in (args, exact))
+    found = torch.autograd.grad(y, leaves, grad.to(y.dtype))
+    for i, pair in enumerate(
+        zip(found, torch.autograd.grad(expected, exact_leaves, grad), strict=True)
+    ):
+        if (error := distance(*pair)) > 1:
+            return f"the gradient of input {i} is off by {error:.1f} times the tolerance"
+    return None
+
+
+def widened(tensor: torch.Tensor) -> torch.Tensor:
+    wide = tensor.detach().double() if tensor.is_floating_point() else tensor
+    return wide.requires_grad_(tensor.requires_grad)
+
+
+def is_differentiable(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
+def distance(got: torch.Tensor, expected: torch.Tensor) -> float:
+    """The largest error, of which 1 is tolerated: some roundings of the largest element.
+
+    Kernels compute in float32 at best; a sum of thousands of elements has some dozen roundings.
+    """
+    eps = max(torch.finfo(got.dtype).eps, torch.finfo(torch.float32).eps)
+    error = (got.double() - expected).abs().max() / expected.abs().max().clamp(min=1e-30)
+    return (error / (16 * eps)).item()
+
+
+def tensors(*shapes: Any) -> Callable[[int, torch.dtype], tuple[torch.Tensor, ...]]:
+    """Inputs of normal numbers; in a shape, None stands for the size."""
+
+    def inputs(size: int, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+        filled = ([size if n is None else n for n in shape] for shape in shapes)
+        return tuple(torch.randn(shape, device=DEVICE).to(dtype) for shape in filled)
+
+    return inputs
+
+
+def logits_and_labels(classes: int, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    (logits,) = tensors((ROWS, None))(classes, dtype)
+    return logits, torch.randint(classes, (ROWS,), device=DEVICE)
+
+
+def distributions(classes: int, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    q, p = torch.randn(2, ROWS, classes, device=DEVICE)
+    return q.log_softmax(-1).to(dtype), p.softmax(-1).to(dtype)
+
+
+def ids_and_table(width: int, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    rows = 4 * ROWS
+    return torch.randint(rows, (ROWS,), device=DEVICE), *tensors((rows, None))(width, dtype)
+
+
+POWERS = [2**k for k in range(10, 16)]
+LONG = [2**k for k in range(16, 21)]
+matrix, column = (ROWS, None), (None,)
+
+LIKE_TORCH = [
+    like_torch("add", add, torch.add, tensors(matrix, matrix), POWERS),
+    like_torch("exp", exp, torch.exp, tensors(matrix), POWERS),
+    like_torch("sum", sum_kernel, lambda x: x.sum(-1), tensors(matrix), POWERS),
+    like_torch("long_sum", LONG_SUMS, lambda x: x.sum(-1), tensors((256, None)), LONG, (5000,)),
+    like_torch("softmax", SOFTMAXES, lambda x: x.softmax(-1), tensors(matrix), POWERS),
+    like_torch("layer_norm", layer_norm, torch_layer_norm, tensors(matrix, column, column), POWERS),
+    like_torch("rms_norm", rms_norm, torch_rms_norm, tensors(matrix, column), POWERS),
+    like_torch("welford", welford, torch_layer_norm, tensors(matrix, column, column), POWERS),
+    like_torch("cross_entropy", cross_entropy, F.cross_entropy, logits_and_labels, POWERS),
+    like_torch("kl_div", kl_div, torch_kl_div, distributions, POWERS),
+    like_torch("geglu", geglu, torch_geglu, tensors(matrix, matrix), POWERS),
+    like_torch("swiglu", swiglu, torch_swiglu, tensors(matrix, matrix), POWERS),
+    like_torch(
+        "embedding",
+        embedding,
+        F.embedding,
+        ids_and_table,
+        POWERS,
+        moved=lambda ids, table: ids.nbytes + 2 * ids.numel() * table[0].nbytes,
+    ),
+    like_torch(
+        "concatenate",
+        concatenate,
+        torch_concatenate,
+        tensors(matrix, (ROWS, 1000)),
+        POWERS,
+    ),
+]
+
+OPERATORS = {operator.example: operator for operator in [LOW_MEM_DROPOUT, *LIKE_TORCH]}
 
 
 def of_tritonbench(name: str) -> dict[str, Implementation]:

@@ -26,6 +26,36 @@ def test_every_example_is_an_operator():
     assert sorted(OPERATORS) == sorted(path.stem for path in examples)
 
 
+@pytest.mark.parametrize("name", [name for name in OPERATORS if name != "low_mem_dropout"])
+def test_operators_like_torch(name):
+    operator = OPERATORS[name]
+    args = run.with_gradients(operator.inputs(operator.small_sizes[0], torch.float32))
+    for implementation in operator.implementations.values():
+        assert operator.fault(implementation, args) is None
+    assert operator.moved(*args) > 0
+
+
+def test_results_and_gradients_unlike_torch_are_noticed():
+    operator = OPERATORS["exp"]
+    args = run.with_gradients(operator.inputs(8, torch.float32))
+    double, double_gradient = (lambda x: lambda: 2 * x.exp()), (lambda x: lambda: Doubled.apply(x))
+    assert "the result is off" in str(operator.fault(double, args))
+    assert "the gradient of input 0 is off" in str(operator.fault(double_gradient, args))
+
+
+class Doubled(torch.autograd.Function):
+    """The exponential, with twice its gradient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x.exp())
+        return x.exp()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad * ctx.saved_tensors[0]
+
+
 # -- run.py --------------------------------------------------------------------------------------
 
 
