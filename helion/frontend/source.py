@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import dis
 import inspect
 import textwrap
 import threading
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from types import FunctionType
 
 _PARSING = threading.Lock()
+# The same instruction, or none, however a function is called.
+_CALLS = {"LOAD_METHOD": "LOAD_ATTR", "CALL_METHOD": "CALL_FUNCTION", "PUSH_NULL": ""}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +96,7 @@ def _lambda_definition(function: FunctionType, text: str) -> ast.FunctionDef:
         outer = ast.Lambda(_parameters(code.co_freevars), node)
         tree = ast.fix_missing_locations(ast.Expression(outer))
         found = _code_in(_code_in(compile(tree, "<lambda>", "eval")))
-        if found.co_code == code.co_code and _constants(found) == _constants(code):
+        if _instructions(found) == _instructions(code):
             body = ast.copy_location(ast.Return(node.body), node.body)
             definition = ast.FunctionDef("lambda_", node.args, [body], [])
             return ast.fix_missing_locations(ast.copy_location(definition, node))
@@ -109,9 +112,18 @@ def _code_in(code: CodeType) -> CodeType:
     return next(c for c in code.co_consts if isinstance(c, CodeType))
 
 
-def _constants(code: object) -> list[str]:
-    # Nested code objects print with the name of their file.
-    return [repr(c) for c in getattr(code, "co_consts", ()) if not hasattr(c, "co_code")]
+def _instructions(code: CodeType) -> list[tuple[str, str]]:
+    """What a code object does, whatever surrounds it in its file."""
+    found: list[tuple[str, str]] = []
+    for instruction in dis.get_instructions(code):
+        # A function of a module that the file imports is not called like a method.
+        name = _CALLS.get(instruction.opname, instruction.opname)
+        # Jumps have other targets then, and nested code objects print with the name of their file.
+        jumps = instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs
+        value = None if jumps or hasattr(instruction.argval, "co_code") else instruction.argval
+        if name:
+            found.append((name, repr(value)))
+    return found
 
 
 def _lambdas(text: str) -> list[ast.Lambda]:
