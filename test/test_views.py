@@ -313,6 +313,27 @@ def test_a_fixed_block_is_not_an_axis_of_the_same_length():
     assert torch.equal(out, torch.stack([p.sum(0) + p.sum() for p in parts]))
 
 
+def picked(x, index, out):
+    for t in hl.tile(x.size(0)):
+        out[t, :] = torch.gather(x[t, :] + 1, 1, index[t, :])
+
+
+def picked_rows(x, index, out):
+    for t in hl.tile(x.size(1)):
+        out[:, t] = torch.gather(x[:, t], 0, index[:, t] * 2 - 1) * 2
+
+
+def test_gather():
+    x, index = numbers(7, 6), torch.randint(0, 6, [7, 3], device=DEVICE)
+    out = torch.zeros(7, 3, device=DEVICE)
+    compiled(picked, 4)(x, index, out)
+    assert torch.equal(out, torch.gather(x + 1, 1, index))
+    x, index = numbers(6, 7), torch.randint(1, 4, [3, 7], device=DEVICE)
+    out = torch.zeros(3, 7, device=DEVICE)
+    compiled(picked_rows, 4)(x, index, out)
+    assert torch.equal(out, torch.gather(x, 0, index * 2 - 1) * 2)
+
+
 # -- errors --------------------------------------------------------------------------------------
 
 

@@ -275,6 +275,15 @@ class _Analysis:
         lanes[at : at + 1] = self._regrouped(parts, [value_of(node).shape[at]])
         return tuple(lanes)
 
+    def gathered(self, node: Node) -> Lanes:
+        """The bounds of the index, and those of the source in the other dimensions."""
+        source, dim, index = args_of(node)[:3]
+        lanes, chosen = self.of(source), self.of(index)
+        return tuple(
+            b if d == dim % len(chosen) else a | b
+            for d, (a, b) in enumerate(zip(lanes, chosen, strict=True))
+        )
+
     def halved(self, node: Node) -> Lanes:
         """All dimensions but the last."""
         return self.of(args_of(node)[0])[:-1]
@@ -390,6 +399,7 @@ _RULES: dict[Any, Callable[[_Analysis, Node], Lanes]] = {
     prims.broadcast_in_dim.default: _Analysis.broadcast,
     prims.transpose.default: _Analysis.transposed,
     prims.reshape.default: _Analysis.reshaped,
+    aten.gather.default: _Analysis.gathered,
     aten.stack.default: _Analysis.stacked,
     aten.cat.default: _Analysis.concatenated,
     views.join: _Analysis.stacked,

@@ -249,6 +249,7 @@ _RULES: dict[Any, Callable[[Any, Node], Expression | None]] = {
     prims.broadcast_in_dim.default: views_codegen.broadcast_in_dim,
     prims.transpose.default: views_codegen.transpose,
     prims.reshape.default: views_codegen.reshape,
+    aten.gather.default: views_codegen.gather,
     aten.stack.default: views_codegen.stack,
     aten.cat.default: views_codegen.concatenate,
     views.join: views_codegen.join,

@@ -11,6 +11,7 @@ from helion import exc
 from helion.codegen import expression as ex
 from helion.codegen.expression import Expression
 from helion.codegen.lanes import dimension_groups
+from helion.codegen.reductions import masked
 from helion.ir.graph import Node, args_of, facts, value_of
 from helion.ir.symbols import BlockSymbol, expr_of, known_int, same
 
@@ -203,3 +204,22 @@ def split(kernel: LoweringContext, node: Node) -> None:
     kernel.body.line(f"{', '.join(names)} = tl.split({value.text})")
     shape = tuple(value_of(source).shape[:-1])
     kernel.results[node] = [Expression(name, value.dtype, shape) for name in names]
+
+
+def gather(kernel: LoweringContext, node: Node) -> Expression:
+    """`torch.gather`: an index for each element of the result, along one dimension."""
+    source, dim, index = args_of(node)[:3]
+    before, sizes = value_of(source).shape, value_of(index).shape
+    rank = len(sizes)
+    if any(
+        not same(a, b)
+        for d, (a, b) in enumerate(zip(before, sizes, strict=True))
+        if d != dim % rank
+    ):
+        detail = "torch.gather with an index that is shorter than the source in another dimension"
+        raise exc.BackendUnsupported(backend="triton", detail=detail)
+    value = kernel.broadcast(kernel.operand(source), before)
+    # An index past the end of a tile may be anything, and must stay inside of the source.
+    places = ex.cast(masked(kernel, index, range(rank), 0), torch.int32)
+    text = f"tl.gather({value.text}, {places.text}, {dim % rank})"
+    return Expression(text, value.dtype, tuple(sizes))

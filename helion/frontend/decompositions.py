@@ -24,6 +24,7 @@ KEPT = frozenset(
     {
         aten.argmax.default,
         aten.argmin.default,
+        aten.gather.default,
         aten.stack.default,
         aten.cat.default,
     }
@@ -137,6 +138,14 @@ def _sign(x: torch.Tensor) -> torch.Tensor:
     return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
 
 
+def _rrelu(
+    x: torch.Tensor, noise: torch.Tensor, low: float, high: float, training: bool = False
+) -> Any:
+    """Outside of training the slope is the mean of its bounds; inside it is drawn."""
+    del noise
+    return NotImplemented if training else torch.nn.functional.leaky_relu(x, (low + high) / 2)
+
+
 @elementwise_type_promotion_wrapper(
     type_promoting_args=("base", "exponent"), type_promotion_kind=_DEFAULT
 )
@@ -193,6 +202,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.lerp.Scalar: _lerp_scalar,
     aten.mvlgamma.default: _mvlgamma,
     aten.pow.Tensor_Scalar: _pow,
+    aten.rrelu_with_noise.default: _rrelu,
     aten.sign.default: _sign,
     aten.var_mean.correction: _var_mean,
 }
