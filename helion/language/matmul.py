@@ -125,10 +125,12 @@ def _(mode: EagerMode, mat1: Any, mat2: Any, acc: Any, out_dtype: Any) -> torch.
 
 def _multiply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """A product in the dtype that it is accumulated in."""
-    wide = torch.float64 if a.dtype is torch.float64 else torch.float32
-    if not a.is_floating_point():
-        wide = torch.int32
-    return torch.matmul(a.to(wide), b.to(wide))
+    if a.is_floating_point():
+        wide = torch.float64 if a.dtype is torch.float64 else torch.float32
+        return torch.matmul(a.to(wide), b.to(wide))
+    # Torch multiplies matrices of integers on the CPU only.
+    wide = torch.int64 if a.itemsize == 8 else torch.int32
+    return torch.matmul(a.to("cpu", wide), b.to("cpu", wide)).to(a.device)
 
 
 def _add_product(acc: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> torch.Tensor:
@@ -141,6 +143,11 @@ def _widened(a: Any, b: Any, out_dtype: torch.dtype | None = None) -> torch.Tens
     return _multiply(a, b).to(out_dtype or a.dtype)
 
 
+def _matmul(a: Any, other: Any) -> torch.Tensor:
+    """`torch.matmul`, of integers too."""
+    return _multiply(a, other).to(a.dtype)
+
+
 # Torch's products as kernels have them, for the eager mode.
 EAGER_PRODUCTS = {
     torch.addmm: _add_product,
@@ -149,4 +156,8 @@ EAGER_PRODUCTS = {
     torch.Tensor.baddbmm: _add_product,
     torch.mm: _widened,
     torch.bmm: _widened,
+    torch.Tensor.mm: _widened,
+    torch.Tensor.bmm: _widened,
+    torch.matmul: _matmul,
+    torch.Tensor.matmul: _matmul,
 }
