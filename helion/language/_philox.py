@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MASK = 0xFFFFFFFF
 _ROUND_A, _ROUND_B = 0xD2511F53, 0xCD9E8D57
+_ROUNDS = 10
 _KEY_A, _KEY_B = 0x9E3779B9, 0xBB67AE85
 # The largest float32 factor that keeps (2**31 - 1) * factor below one.
 _SCALE = 4.6566127342e-10
@@ -28,15 +29,12 @@ def wrap64(value: int) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
-def philox4x32(
-    seed: int | torch.Tensor, offset: torch.Tensor, rounds: int = 10, upper: int = 0
-) -> Words:
+def philox4x32(seed: int | torch.Tensor, offset: torch.Tensor, upper: int = 0) -> Words:
     """The four words for each offset.
 
     Args:
         seed: int, or integer tensor that broadcasts to `offset`; modulo 2**64.
         offset: integer tensor; modulo 2**64, so negative numbers wrap.
-        rounds: Philox rounds; every stream of the language uses 10.
         upper: the last word of the counter: not 0 where seeds are derived.
 
     Returns:
@@ -50,7 +48,7 @@ def philox4x32(
     c0, c1 = _split(offset)
     c2 = torch.zeros_like(c0)
     c3 = torch.full_like(c0, upper)
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         high_a, low_a = _multiply(c0, _ROUND_A)
         high_b, low_b = _multiply(c2, _ROUND_B)
         c0, c1, c2, c3 = high_b ^ c1 ^ key0, low_b, high_a ^ c3 ^ key1, low_a
