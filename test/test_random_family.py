@@ -354,6 +354,16 @@ def wrong_bits(out, seed: int):
         out[i, j] = hl.bernoulli([i, j], 0.5, seed, bits=12)
 
 
+def run_time_bits(out, seed: int):
+    for i, j in hl.tile(out.size()):
+        out[i, j] = hl.bernoulli([i, j], 0.5, seed, bits=seed)
+
+
+def whole_tensor_of_probabilities(out, seed: int):
+    for i, j in hl.tile(out.size()):
+        out[i, j] = hl.bernoulli([i, j], out, seed)
+
+
 def empty_range(out, seed: int):
     for i, j in hl.tile(out.size()):
         out[i, j] = hl.randint([i, j], 5, 5, seed)
@@ -393,7 +403,9 @@ def float_seed(out, seed: int):
     ("function", "error", "text"),
     [
         (percent, exc.ProbabilityOutOfRange, "from 0 to 1, got 10"),
-        (wrong_bits, exc.InvalidRandArgument, "8, 16 or 32, not 12"),
+        (wrong_bits, exc.InvalidRandArgument, "8, 16 or 32, known at compile time, not 12"),
+        (run_time_bits, exc.InvalidRandArgument, "known at compile time"),
+        (whole_tensor_of_probabilities, exc.InvalidRandArgument, "p is a number"),
         (empty_range, exc.InvalidRandintRange, "low=5, high=5"),
         (wide_range, exc.InvalidRandintRange, "uint8"),
         (upside_down, exc.InvalidRandArgument, "low < high"),

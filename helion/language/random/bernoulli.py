@@ -77,11 +77,11 @@ def _(
     extents: Any,
 ) -> torch.Tensor:
     api = "hl.bernoulli"
-    if bits not in (8, 16, 32):
-        detail = f"bits is 8, 16 or 32, not {bits}"
+    if not isinstance(bits, int) or bits not in (8, 16, 32):
+        detail = f"bits is 8, 16 or 32, known at compile time, not {bits}"
         raise exc.InvalidRandArgument(ctx.span("bits"), api=api, detail=detail)
     draw, sizes = typed_draw(ctx, api, shape, seed, device, None, origin, extents, packed=True)
-    if isinstance(p, HostTensor):
+    if isinstance(p, HostTensor) and ctx.specialize(p.fake.numel()) == 1:
         p = ctx.load(p, [0] * p.fake.dim())
     if not is_real(ctx, p, sizes):
         detail = "p is a number, or a float tensor that broadcasts to the shape"
