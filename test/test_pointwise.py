@@ -120,7 +120,7 @@ F.silu(x)               F.mish(x)               F.softplus(x)           F.softpl
 F.softsign(x)           F.hardsigmoid(x)        F.hardswish(x)          F.leaky_relu(x)
 F.leaky_relu(x, 0.2)    F.logsigmoid(x)         F.tanhshrink(x)         x * y + z
 x.clone().div_(y)       x.clone().sigmoid_()    x.clone().exp_()        torch.ldexp(x, y)
-x ** 3
+x ** 3                  F.rrelu(x)
 """
 
 # At infinity torch's vector code is wrong.

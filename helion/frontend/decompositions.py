@@ -139,7 +139,11 @@ def _sign(x: torch.Tensor) -> torch.Tensor:
 
 
 def _rrelu(
-    x: torch.Tensor, noise: torch.Tensor, low: float, high: float, training: bool = False
+    x: torch.Tensor,
+    noise: torch.Tensor,
+    low: float = 1 / 8,
+    high: float = 1 / 3,
+    training: bool = False,
 ) -> Any:
     """Outside of training the slope is the mean of its bounds; inside it is drawn."""
     del noise
