@@ -17,7 +17,7 @@ import helion
 import helion.language as hl
 from helion import exc
 from helion._compat import CudaLaunch
-from helion.runtime.launch import Launcher
+from helion.runtime.launch import Dispatch, Launcher
 
 STREAM = 77
 
@@ -27,6 +27,11 @@ class OnGpu(torch.Tensor):
 
     gpu = 0
     address = 4096
+    is_cpu = False
+
+    @property
+    def device(self):
+        return torch.device("cuda", self.gpu)
 
     def get_device(self):
         return self.gpu
@@ -179,7 +184,7 @@ def test_finds_what_triton_would_find(driver, case):
     launch(launcher, *args)
     assert len(driver.compiled) == 1 + compiles
     # What Triton's own dispatch takes for these arguments.
-    expected = launcher.kernel[(5,)](*args, num_warps=4, num_stages=1).function
+    expected = launcher.dispatch((5,), args, 4, 1, {}).function
     assert len(driver.compiled) == 1 + compiles
     driver.launches.clear()
     launch(launcher, *args)
@@ -195,7 +200,7 @@ def test_every_pair_of_changes(driver):
             b if b is not plain else a
             for a, b, plain in zip(first[0], second[0], PLAIN, strict=True)
         )
-        expected = launcher.kernel[(5,)](*args, num_warps=4, num_stages=1).function
+        expected = launcher.dispatch((5,), args, 4, 1, {}).function
         compiled = len(driver.compiled)
         launch(launcher, *args)
         driver.launches.clear()
@@ -405,8 +410,34 @@ def test_cuda_graph_and_streams():
 def test_cpu_tensor_is_refused():
     x = torch.randn(8, device="cuda")
     scaled(x, 3, 0.5)
-    with pytest.raises(exc.DeviceMismatch):
+    with pytest.raises(exc.DeviceMismatch, match="`y` is on `cpu`, but the kernel runs on `cuda"):
         add(x, x.cpu())
+    # Binding to see the code is no call: this is found when the kernel would start.
+    add.bind((x.cpu(), x.cpu())).to_triton_code()
+    with pytest.raises(exc.DeviceMismatch, match="`x` is on `cpu`, but the kernel runs on `cuda`"):
+        add(x.cpu(), x.cpu())
+
+
+def test_a_gpu_gets_no_tensor_of_the_cpu(monkeypatch):
+    started = []
+
+    class Compiled:
+        arg_names = ("n", "x", "y")
+
+        def __getitem__(self, grid):
+            return lambda *args, **options: started.append(args)
+
+    monkeypatch.setattr("helion.runtime.launch.is_interpreting", lambda: False)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("cuda"))
+    dispatch = Dispatch(Compiled()).dispatch
+    on_gpu, on_cpu = torch.ones(8, device="meta"), torch.ones(8)
+    dispatch((1,), (8, on_gpu, on_gpu), 4, 1, {})
+    dispatch((0,), (8, on_gpu, on_cpu), 4, 1, {})
+    assert len(started) == 1
+    with pytest.raises(exc.DeviceMismatch, match="`y` is on `cpu`, but the kernel runs on `meta`"):
+        dispatch((1,), (8, on_gpu, on_cpu), 4, 1, {})
+    with pytest.raises(exc.DeviceMismatch, match="`x` is on `cpu`, but the kernel runs on `cuda`"):
+        dispatch((1,), (8, on_cpu, on_cpu), 4, 1, {})
 
 
 @helion.kernel(static_shapes=False)

@@ -90,6 +90,8 @@ class Dispatch:
         """Launch; returns the compiled kernel where Triton compiles."""
         if 0 in grid:
             return None
+        if not is_interpreting():
+            self._check_devices(args)
         options = {"num_warps": warps, "num_stages": stages, **options}
         if not is_interpreting():
             # As in torch, `a * b + c` may round once. Triton's own default is about to change.
@@ -97,6 +99,19 @@ class Dispatch:
         # The interpreter puts its own functions into `triton.language` while a kernel runs.
         with _INTERPRETER:
             return self.kernel[grid](*args, **options)
+
+    def _check_devices(self, args: Sequence[Any]) -> None:
+        """Refuse what only crashes later, or has a text of Triton's own: several GPUs, the CPU.
+
+        A GPU reads pinned memory.
+        """
+        tensors = [(i, a) for i, a in enumerate(args) if isinstance(a, torch.Tensor)]
+        devices = [a.device for _, a in tensors if not a.is_cpu]
+        expected = devices[0] if devices else torch.accelerator.current_accelerator()
+        for i, tensor in tensors:
+            if tensor.device != expected and not (tensor.is_cpu and tensor.is_pinned()):
+                name = self.kernel.arg_names[i]
+                raise exc.DeviceMismatch(name=name, got=tensor.device, expected=expected)
 
 
 class Launcher(Dispatch):
@@ -117,15 +132,6 @@ class Launcher(Dispatch):
         """The same launch, with the tensors' device as the current one."""
         with torch.cuda.device(device):
             self.start_for(tuple(map(type, args)))(grid, args, *rest)
-
-    def _slowly(self, grid: tuple[int, ...], args: Sequence[Any], *rest: Any) -> None:
-        """Launch through Triton, which refuses a tensor on the CPU but not one on another GPU."""
-        devices = {a.device: i for i, a in enumerate(args) if isinstance(a, torch.Tensor)}
-        if len(devices) > 1 and all(device.type == "cuda" for device in devices):
-            (expected, _), (got, i), *_ = devices.items()
-            name = self.kernel.arg_names[i]
-            raise exc.DeviceMismatch(name=name, got=got, expected=expected)
-        self.dispatch(grid, args, *rest)
 
     def _first(self, key: Any, *call: Any) -> None:
         """Launch through Triton, and remember the compiled kernel."""
@@ -174,7 +180,7 @@ class Launcher(Dispatch):
             f"    run(x, y, z, current_stream(device), ({values},))",
         ]
         scope: dict[str, Any] = {
-            "slowly": self._slowly,
+            "slowly": self.dispatch,
             "pre_run_hooks": self.kernel.pre_run_hooks,
             "on_device": self._on_device,
             "first": self._first,
