@@ -369,6 +369,7 @@ def test_threads_bind_once(monkeypatch):
     assert len(made) == 1
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")
 def test_under_torch_compile():
     @torch.compile(backend="eager")
     def both(x):
@@ -425,7 +426,7 @@ def test_several_configs(caplog):
     assert config_of(kernel) == 64
 
 
-@helion.kernel(configs=[SMALL, LARGE, {"block_sizes": [32]}, {"block_sizes": [128]}])
+@helion.kernel(configs=[SMALL, LARGE, *({"block_sizes": [n]} for n in (32, 128, 256))])
 def add_one_in_place(x):
     for tile in hl.tile(x.size(0)):
         x[tile] = x[tile] + 1
@@ -433,14 +434,18 @@ def add_one_in_place(x):
 
 
 def test_the_fastest_that_is_right(monkeypatch, caplog):
+    from triton.runtime.errors import OutOfResources  # after helion
+
     x = ones(200)
     bound = add_one_in_place.bind((x,))
-    small, large, wrong, broken = bound.configs
+    small, large, wrong, broken, huge = bound.configs
     right = {c: bound.compile_config(c) for c in (small, large)}
 
     def compile_config(config, **options):
         if config == broken:
             raise exc.InvalidConfig(detail="broken")
+        if config == huge:
+            raise OutOfResources(2**18, 2**17, "shared memory")
         return (lambda x: x.add_(2)) if config == wrong else right[config]
 
     def milliseconds(run, args):
@@ -453,14 +458,44 @@ def test_the_fastest_that_is_right(monkeypatch, caplog):
     assert choice._fastest(bound, (x,)) == large
     assert torch.equal(x, ones(200))
     assert "broken" in caplog.text
+    assert "out of resource: shared memory" in caplog.text
     assert "gives another result" in caplog.text
 
 
 @pytest.mark.gpu
 def test_of_several_configs_a_broken_one_is_left_out():
-    broken = helion.Config(block_sizes=[2**20], num_warps=1)  # no GPU has registers for it
-    kernel = helion.kernel(add_one.fn, configs=[broken, SMALL, LARGE])
-    assert config_of(kernel) in (16, 64)
+    def multiply(a, b):
+        out = torch.empty([a.size(0), b.size(1)], device=a.device)
+        for i, j in hl.tile(out.size()):
+            acc = hl.zeros([i, j])
+            for t in hl.tile(a.size(1)):
+                acc = hl.dot(a[i, t], b[t, j], acc=acc)
+            out[i, j] = acc
+        return out
+
+    a = torch.ones(64, 4096, device=DEVICE, dtype=torch.bfloat16)
+    # Two blocks of 256 KiB: no GPU has so much shared memory.
+    broken, good = ({"block_sizes": [64, 64, n]} for n in (2048, 32))
+    kernel = helion.kernel(multiply, configs=[broken, good])
+    assert torch.equal(kernel(a, a.T), torch.full([64, 64], 4096.0, device=DEVICE))
+    assert kernel.bind((a, a.T)).chosen_config()["block_sizes"] == [64, 64, 32]
+
+
+def test_an_assertion_about_an_optional_tensor_equates_its_sizes():
+    @helion.kernel(static_shapes=False)
+    def plus_row(x: torch.Tensor, row: torch.Tensor | None = None) -> torch.Tensor:
+        m, n = x.size()
+        assert row is None or row.size(0) == n
+        out = torch.empty_like(x)
+        for tile in hl.tile(m):
+            out[tile, :] = x[tile, :] if row is None else x[tile, :] + row[:]
+        return out
+
+    x = torch.randn(3, 5, device=DEVICE)
+    assert torch.equal(plus_row(x), x)
+    assert torch.equal(plus_row(x, x[0]), x + x[0])
+    with pytest.raises(AssertionError):
+        plus_row(x, x[0, :4])
 
 
 def test_search_of_the_settings():

@@ -189,7 +189,7 @@ def run_example(
         tensor_check(rtol, atol, max_mismatch_pct, max_mismatched_abs_diff),
     )
     if trace_path is not None:
-        with torch.profiler.profile() as profile:
+        with torch.profiler.profile(acc_events=True) as profile:  # torch 2.11 warns without
             for name, call in calls.items():
                 with torch.profiler.record_function(name):
                     call()

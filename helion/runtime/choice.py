@@ -103,6 +103,9 @@ def search_config(
 
 def _fastest(bound: BoundKernel, args: Sequence[Any]) -> Config:
     """The fastest of the given configs that agree with the first one that works."""
+    # Not at the top: helion imports before Triton, and turns its interpreter on where needed.
+    from triton.errors import TritonError
+
     expected: Any = None
     best, best_time = None, float("inf")
     for config in bound.configs:
@@ -110,7 +113,7 @@ def _fastest(bound: BoundKernel, args: Sequence[Any]) -> Config:
             run = bound.compile_config(config, allow_print=False)
             result = _outcome(run, args)
             torch.cuda.synchronize(bound.device)
-        except (exc.Base, RuntimeError) as error:
+        except (exc.Base, RuntimeError, TritonError) as error:  # and out of shared memory
             _LOG.warning("`%s` fails with %r: %s", bound.kernel.name, config, error)
             continue
         if expected is None:
