@@ -134,8 +134,11 @@ class HostRunner(HostEvaluator):
 
     def _learn(self, test: ast.expr) -> None:
         """Take sizes that an assertion compares for one and the same."""
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-            for part in test.values:
+        if isinstance(test, ast.BoolOp):
+            parts = test.values
+            if isinstance(test.op, ast.Or):  # `bias is None or ...` says what is left to hold
+                parts = [part for part in parts if self.evaluate(part) is not False]
+            for part in parts if isinstance(test.op, ast.And) or len(parts) == 1 else ():
                 self._learn(part)
         if isinstance(test, ast.Compare) and all(isinstance(op, ast.Eq) for op in test.ops):
             values = [self.evaluate(v) for v in (test.left, *test.comparators)]
