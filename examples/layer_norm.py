@@ -35,7 +35,9 @@ def layer_norm_fwd(
         The result [m, n] in the dtype of `x`; the mean [m] of each row and the reciprocal of its
         standard deviation [m], float32, for the backward pass.
     """
-    m, _ = x.size()
+    m, n = x.size()
+    assert weight.size(0) == n
+    assert bias is None or bias.size(0) == n
     out = torch.empty_like(x)
     mean = torch.empty([m], dtype=torch.float32, device=x.device)
     rstd = torch.empty([m], dtype=torch.float32, device=x.device)
@@ -72,6 +74,8 @@ def layer_norm_bwd(
         has_bias: whether there was a bias; if not, its gradient is None.
     """
     m, n = x.size()
+    assert weight.size(0) == n
+    assert grad_out.size() == x.size()
     grad_x = torch.empty_like(x)
     rows_per_program = hl.register_block_size(m)
     programs = helion.cdiv(m, rows_per_program)

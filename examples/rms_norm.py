@@ -33,17 +33,18 @@ def rms_norm_fwd(
         eps: added to the mean square.
 
     Returns:
-        The result [m, n] in the dtype of `x`; the reciprocal of each row's root mean square [m, 1],
+        The result [m, n] in the dtype of `x`; the reciprocal of each row's root mean square [m],
         float32, for the backward pass.
     """
-    m, _ = x.size()
+    m, n = x.size()
+    assert weight.size(0) == n
     out = torch.empty_like(x)
-    rrms = torch.empty([m, 1], dtype=torch.float32, device=x.device)
+    rrms = torch.empty([m], dtype=torch.float32, device=x.device)
     for row in hl.tile(m):
         values = x[row, :].to(torch.float32)
-        scale = torch.rsqrt(values.square().mean(-1, keepdim=True) + eps)
-        out[row, :] = values * scale * weight[:].to(torch.float32)
-        rrms[row, :] = scale
+        scale = torch.rsqrt(values.square().mean(-1) + eps)
+        out[row, :] = values * scale[:, None] * weight[:].to(torch.float32)
+        rrms[row] = scale
     return out, rrms
 
 
@@ -53,6 +54,8 @@ def rms_norm_bwd(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The gradients by `x` [m, n] and `weight` [n], given that by the result [m, n]."""
     m, n = x.size()
+    assert weight.size(0) == n
+    assert grad_out.size() == x.size()
     grad_x = torch.empty_like(x)
     rows_per_program = hl.register_block_size(m)
     partial = x.new_empty([helion.cdiv(m, rows_per_program), n], dtype=torch.float32)
@@ -61,7 +64,7 @@ def rms_norm_bwd(
         weight_sum = hl.zeros([n], dtype=torch.float32)
         for row in hl.tile(rows.begin, rows.end):
             grad = grad_out[row, :].to(torch.float32)
-            scale = rrms[row, :]
+            scale = rrms[row][:, None]
             normal = x[row, :].to(torch.float32) * scale
             weight_sum += (grad * normal).sum(0)
             grad = grad * column_scale

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import philox
 import pytest
 import torch
+import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
 from examples.low_mem_dropout import (
@@ -20,8 +23,8 @@ from examples.low_mem_dropout import (
     low_mem_dropout_bwd,
     low_mem_dropout_tritonbench,
 )
+from helion._testing import DEVICE, check_example
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 EXAMPLES = sorted(p.stem for p in Path(__file__).parent.parent.joinpath("examples").glob("*.py"))
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 # Draws exactly 0.0 at index 27; the other draws the largest value below 1 at index 38.
@@ -41,7 +44,172 @@ def ones(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_checks_itself(name, capsys):
     importlib.import_module(f"examples.{name}").main()
-    assert capsys.readouterr().out
+    assert "ok  " in capsys.readouterr().out
+
+
+# -- kernels in small blocks: loops of several steps, ragged at their ends ------------------------
+
+
+def normal(*shape: int, dtype: torch.dtype) -> torch.Tensor:
+    return torch.randn(shape, device=DEVICE).to(dtype)
+
+
+def matrix(dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    return (normal(5, 100, dtype=dtype),)
+
+
+def with_masked_start(dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    return (torch.where(torch.arange(100, device=DEVICE) < 70, -torch.inf, *matrix(dtype)),)
+
+
+def two_matrices(dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    return *matrix(dtype), *matrix(dtype)
+
+
+def with_columns(dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    return *matrix(dtype), normal(100, dtype=dtype), normal(100, dtype=dtype)
+
+
+def with_labels(dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    return *matrix(dtype), torch.randint(100, (5,), device=DEVICE)
+
+
+def distributions(dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    q, p = two_matrices(torch.float32)
+    return q.log_softmax(-1).to(dtype), p.softmax(-1).to(dtype)
+
+
+def row_sums(x: torch.Tensor) -> torch.Tensor:
+    return x.sum(-1)
+
+
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    return x.softmax(-1)
+
+
+def layer_norm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> Any:
+    var, mean = torch.var_mean(x, -1, correction=0)
+    return F.layer_norm(x, weight.shape, weight, bias), mean, torch.rsqrt(var + 1e-5)
+
+
+def layer_norm_alone(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    return F.layer_norm(x, weight.shape, weight, bias)
+
+
+def rms_norm(x: torch.Tensor, weight: torch.Tensor) -> Any:
+    return F.rms_norm(x, weight.shape, weight, 1e-5), torch.rsqrt(x.square().mean(-1) + 1e-5)
+
+
+def gradients(function: Callable[..., Any]) -> Callable[..., Any]:
+    def backward(grad_out: torch.Tensor, *args: torch.Tensor) -> Any:
+        args = tuple(a.clone().requires_grad_() for a in args)
+        return torch.autograd.grad(function(*args), args, grad_out)
+
+    return backward
+
+
+def layer_norm_bwd(
+    grad_out: torch.Tensor, x: torch.Tensor, mean: Any, rstd: Any, weight: torch.Tensor, _: bool
+) -> Any:
+    return gradients(layer_norm_alone)(grad_out, x, weight, torch.zeros_like(weight))
+
+
+def rms_norm_bwd(grad_out: torch.Tensor, x: torch.Tensor, weight: torch.Tensor, _: Any) -> Any:
+    return gradients(lambda x, w: F.rms_norm(x, w.shape, w, 1e-5))(grad_out, x, weight)
+
+
+def layer_norm_saved(dtype: torch.dtype) -> tuple[Any, ...]:
+    grad_out, x = two_matrices(dtype)
+    var, mean = torch.var_mean(x.float(), -1, correction=0)
+    return grad_out, x, mean, torch.rsqrt(var + 1e-5), normal(100, dtype=dtype), True
+
+
+def rms_norm_saved(dtype: torch.dtype) -> tuple[torch.Tensor, ...]:
+    grad_out, x = two_matrices(dtype)
+    rrms = torch.rsqrt(x.float().square().mean(-1) + 1e-5)
+    return grad_out, x, normal(100, dtype=dtype), rrms
+
+
+ROWS, ROLLED = {"block_sizes": [2]}, {"block_sizes": [2], "reduction_loops": [32]}
+# A registered block size counts where it is registered: before the loop over rows.
+CHUNKS = {"block_sizes": [32, 2]}
+FLAT = {"block_sizes": [64]}
+# The kernel, its arguments, a config, and what torch says.
+KERNELS: dict[str, tuple[str, Any, dict[str, Any], Any]] = {
+    "add": ("add", two_matrices, {"block_sizes": [4, 16]}, torch.add),
+    "add, flattened": (
+        "add",
+        two_matrices,
+        {"block_sizes": [4, 16], "flatten_loops": [True]},
+        torch.add,
+    ),
+    "exp": ("exp_fwd", matrix, {"block_sizes": [4, 16]}, torch.exp),
+    "sum": ("sum_kernel", matrix, ROWS, row_sums),
+    "long_sum": ("long_sum", matrix, ROLLED, row_sums),
+    "long_sum, tiled": ("long_sum_tiled", matrix, CHUNKS, row_sums),
+    "long_sum, lanes": ("long_sum_lanes", matrix, CHUNKS, row_sums),
+    "softmax": ("softmax", matrix, ROWS, softmax),
+    "softmax, rolled": ("softmax", with_masked_start, ROLLED, softmax),
+    "softmax, two passes": ("softmax_two_pass", with_masked_start, CHUNKS, softmax),
+    "layer_norm": ("layer_norm_fwd", with_columns, ROWS, layer_norm),
+    "layer_norm, rolled": ("layer_norm_fwd", with_columns, ROLLED, layer_norm),
+    "layer_norm, backward": (
+        "layer_norm_bwd",
+        layer_norm_saved,
+        {"block_sizes": [4, 2]},
+        layer_norm_bwd,
+    ),
+    "rms_norm": ("rms_norm_fwd", lambda dtype: with_columns(dtype)[:2], ROLLED, rms_norm),
+    "rms_norm, backward": ("rms_norm_bwd", rms_norm_saved, {"block_sizes": [4, 2]}, rms_norm_bwd),
+    "welford": ("welford", with_columns, CHUNKS, layer_norm_alone),
+    "cross_entropy": ("cross_entropy", with_labels, ROWS, F.cross_entropy),
+    "cross_entropy, rolled": ("cross_entropy", with_labels, ROLLED, F.cross_entropy),
+    "kl_div": (
+        "kl_div",
+        distributions,
+        {"block_sizes": [2, 32]},
+        functools.partial(F.kl_div, reduction="batchmean"),
+    ),
+    "geglu": ("geglu_fwd", two_matrices, FLAT, lambda a, b: F.gelu(a, approximate="tanh") * b),
+    "swiglu": ("swiglu_fwd", two_matrices, FLAT, lambda a, b: F.silu(a) * b),
+    "concatenate": (
+        "concatenate",
+        two_matrices,
+        {"block_sizes": [4, 64]},
+        lambda x, y: torch.cat([x, y], 1),
+    ),
+    "embedding": (
+        "embedding",
+        lambda dtype: (torch.randint(5, (3, 7), device=DEVICE), *matrix(dtype)),
+        {"block_sizes": [4, 64]},
+        F.embedding,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "static_shapes"), [(torch.float32, True), (torch.bfloat16, False)], ids=str
+)
+@pytest.mark.parametrize("case", KERNELS)
+def test_kernel_in_small_blocks(case, dtype, static_shapes):
+    kernel, make, config, function = KERNELS[case]
+    args = make(dtype)
+    wide = [
+        a.double() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args
+    ]
+    # A few roundings of numbers up to a few dozen; those in between are of float32.
+    eps = torch.finfo(dtype).eps
+    check_example(
+        case.partition(",")[0],
+        args,
+        function(*wide),
+        kernel,
+        # Sizes that broadcast are not known to be equal when shapes are dynamic.
+        static_shapes=static_shapes or kernel == "add",
+        rtol=4 * eps,
+        atol=32 * torch.finfo(torch.float32).eps + eps * (dtype is torch.bfloat16),
+        **config,
+    )
 
 
 # -- low-memory dropout: the mask ----------------------------------------------------------------
