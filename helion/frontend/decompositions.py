@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch._refs
+import torch._refs.linalg
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND
 from torch._prims_common.wrappers import elementwise_type_promotion_wrapper
 
@@ -185,6 +186,15 @@ def _lerp_scalar(start: torch.Tensor, end: torch.Tensor, weight: Any) -> torch.T
     return torch.lerp(start, end, torch.full([], weight, dtype=start.dtype, device=start.device))
 
 
+def _vector_norm(
+    x: torch.Tensor, order: Any = 2, dim: Any = None, *args: Any, **kwargs: Any
+) -> Any:
+    """Torch's own; in 2.11 it takes a single element for no reduction if `dim` is negative."""
+    if dim is not None and x.dim() > 0:
+        dim = [d % x.dim() for d in dim]
+    return torch._refs.linalg.vector_norm(x, order, dim, *args, **kwargs)
+
+
 def _var_mean(x: torch.Tensor, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, torch.Tensor]:
     dim, keepdim = args[0] if args else None, kwargs.get("keepdim", False)
     return torch.var(x, *args, **kwargs), torch.mean(x, dim, keepdim)
@@ -204,6 +214,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.clamp_max.default: lambda x, high: _clamp(x, None, high),
     aten.clamp_max.Tensor: lambda x, high: _clamp(x, None, high),
     aten.lerp.Scalar: _lerp_scalar,
+    aten.linalg_vector_norm.default: _vector_norm,
     aten.mvlgamma.default: _mvlgamma,
     aten.pow.Tensor_Scalar: _pow,
     aten.rrelu_with_noise.default: _rrelu,
