@@ -26,6 +26,7 @@ from examples.layer_norm import layer_norm, torch_layer_norm
 from examples.long_sum import KERNELS as LONG_SUMS
 from examples.low_mem_dropout import low_mem_dropout_tritonbench
 from examples.rms_norm import rms_norm, torch_rms_norm
+from examples.sharded_dropout import sharded_dropout
 from examples.softmax import KERNELS as SOFTMAXES
 from examples.sum import sum_kernel
 from examples.swiglu import swiglu, torch_swiglu
@@ -76,7 +77,7 @@ class Operator:
 DROPOUT_P = 0.25
 
 
-def dropout_inputs(size: int, dtype: torch.dtype) -> tuple[float, torch.Tensor]:
+def dropout_inputs(size: int | tuple[int, ...], dtype: torch.dtype) -> tuple[float, torch.Tensor]:
     """The probability, and a tensor without zeros, so that an element that is 0 was dropped."""
     x = torch.randn(size, device=DEVICE).to(dtype)
     return DROPOUT_P, torch.where(x == 0, 1, x)
@@ -290,7 +291,24 @@ LIKE_TORCH = [
     ),
 ]
 
-OPERATORS = {operator.example: operator for operator in [LOW_MEM_DROPOUT, *LIKE_TORCH]}
+# -- other functions that draw: masks and numbers of two libraries differ --------------------------
+
+SHARDED_DROPOUT = Operator(
+    example="sharded_dropout",
+    sizes=POWERS,
+    small_sizes=(40, 129),
+    inputs=lambda columns, dtype: dropout_inputs((ROWS, columns), dtype),
+    implementations={
+        "torch_dropout": rivals.torch_dropout,
+        "helion_sharded_dropout": lambda p, x: lambda: sharded_dropout(x, p, rivals.SEED),
+    },
+    fault=dropout_fault,
+    moved=LOW_MEM_DROPOUT.moved,
+    agreement=LOW_MEM_DROPOUT.agreement,
+)
+
+DRAWING = [LOW_MEM_DROPOUT, SHARDED_DROPOUT]
+OPERATORS = {operator.example: operator for operator in [*DRAWING, *LIKE_TORCH]}
 
 
 def of_tritonbench(name: str) -> dict[str, Implementation]:
