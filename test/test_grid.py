@@ -200,10 +200,14 @@ def with_begins(x: torch.Tensor) -> torch.Tensor:
 def test_flattened(pid_type, order, static):
     x, w = torch.randn(37, 45, device=DEVICE), torch.randn(45, device=DEVICE)
     y = torch.randn(45, 37, device=DEVICE).t()
-    expected = with_config(bias, static, block_sizes=[64, 64])(x, y, w, 5)
+    plain = with_config(bias, static, block_sizes=[64, 64])
     keys = {"block_sizes": [4, 32], "loop_orders": [order], "pid_type": pid_type}
     kernel = with_config(bias, static, flatten_loops=[True], **keys)
-    assert torch.equal(kernel(x, y, w, 5), expected)
+    # A GPU's compiler chooses where `a + w * b` is rounded once: the last bit of a term differs.
+    torch.testing.assert_close(kernel(x, y, w, 5), plain(x, y, w, 5), rtol=1e-6, atol=1e-6)
+    # Here nothing is rounded but the random numbers, which are the same in every bit.
+    exact = (torch.zeros_like(x), torch.zeros_like(y), torch.ones_like(w), 5)
+    assert torch.equal(kernel(*exact), plain(*exact))
     assert "flat_index" in kernel.bind((x, y, w, 5)).to_triton_code(kernel.configs[0])
 
 
