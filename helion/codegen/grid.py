@@ -199,40 +199,50 @@ def _split(
     """One program id for each axis; the last runs fastest."""
     if len(axes) == 1:
         return [pid]
-    counts: list[str] = []
-    for axis in axes[1:]:
-        text = count_text(kernel, axis, host=False)
-        if not text.isdigit():
-            name = kernel.names.fresh(f"{axis.name}_count")
-            body.line(f"{name} = {text}")
-            text = name
-        counts.append(text)
+    # The slowest axis has what is left over, so its length matters only to a group of tiles.
+    counted = [axes[1], axes[0]] if group > 1 and len(axes) == 2 else axes[1:]
+    counts = {axis: _count(kernel, axis, body) for axis in counted}
     names = [kernel.names.fresh(f"{a.name}_pid") for a in axes]
-    rest = pid
-    for place in range(len(axes) - 1, 0, -1):
-        if place == 1 and group > 1:
-            break
-        body.line(f"{names[place]} = {rest} % {counts[place - 1]}")
-        quotient = f"{rest} // {counts[place - 1]}"
-        rest = names[0] if place == 1 else kernel.names.fresh("rest")
-        body.line(f"{rest} = {quotient}")
+    place = len(axes) - 1
     if group > 1:
-        _grouped(kernel, axes[0], names, counts[0], group, rest, body)
+        inner = pid
+        if len(axes) > 2:
+            area = f"({counts[axes[-2]]} * {counts[axes[-1]]})"
+            inner = kernel.names.fresh("inner")
+            body.line(f"{inner} = {pid} % {area}")
+            rest = names[0] if len(axes) == 3 else kernel.names.fresh("rest")
+            body.line(f"{rest} = {pid} // {area}")
+            pid = rest
+        slow_count, fast_count = counts[axes[-2]], counts[axes[-1]]
+        _grouped(kernel, names[-2:], slow_count, fast_count, group, inner, body)
+        place -= 2
+    for at in range(place, 0, -1):
+        body.line(f"{names[at]} = {pid} % {counts[axes[at]]}")
+        rest = names[0] if at == 1 else kernel.names.fresh("rest")
+        body.line(f"{rest} = {pid} // {counts[axes[at]]}")
+        pid = rest
     return names
+
+
+def _count(kernel: LoweringContext, axis: TileAxis, body: Block) -> str:
+    text = count_text(kernel, axis, host=False)
+    if text.isdigit():
+        return text
+    name = kernel.names.fresh(f"{axis.name}_count")
+    body.line(f"{name} = {text}")
+    return name
 
 
 def _grouped(
     kernel: LoweringContext,
-    slow: TileAxis,
-    names: list[str],
+    names: Sequence[str],
+    slow_count: str,
     fast_count: str,
     group: int,
     pid: str,
     body: Block,
 ) -> None:
     """A group of tiles of the fastest axis sweeps the whole of the next before moving on."""
-    slow_count = kernel.names.fresh(f"{slow.name}_count")
-    body.line(f"{slow_count} = {count_text(kernel, slow, host=False)}")
     first, width = kernel.names.fresh("group_begin"), kernel.names.fresh("group_size")
     body.line(f"{first} = {pid} // ({group} * {slow_count}) * {group}")
     body.line(f"{width} = tl.minimum({fast_count} - {first}, {group})")
