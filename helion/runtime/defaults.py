@@ -26,6 +26,8 @@ _INTERPRETER_TILE = 1 << 17
 # A row that is longer than this does not fit in the registers of a program.
 _LONGEST_ROW = 1 << 15
 _CHUNK = 4096
+# Enough programs for every multiprocessor of a GPU to have several at once.
+_PROGRAMS = 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,7 +88,8 @@ def default_keys(
         keys["reduction_loops"] = chunks
     extents = list(_extents(program, nodes, {} if interpreted else rolled))
     budget = _INTERPRETER_TILE if interpreted else _gpu_tile(nodes)
-    sizes = _fill(specs, extents, budget)
+    order = _order(program, nodes, len(specs))
+    sizes = _fill(specs, extents, budget, order, budget if interpreted else None)
     if sizes:
         keys["block_sizes"] = sizes
     largest = max((e.elements(sizes) for e in extents), default=1)
@@ -99,18 +102,45 @@ def _chunk(size: Any) -> int | None:
     return _CHUNK if known is not None and known > _LONGEST_ROW else None
 
 
-def _fill(specs: Sequence[BlockSizeSpec], extents: Sequence[Extent], budget: int) -> list[int]:
-    """Block sizes with which no value has more elements than the budget, where that can be."""
+def _fill(
+    specs: Sequence[BlockSizeSpec],
+    extents: Sequence[Extent],
+    budget: int,
+    order: Sequence[int],
+    shared: int | None,
+) -> list[int]:
+    """Block sizes with which no value has more elements than the budget, where that can be.
+
+    Args:
+        specs: the block sizes.
+        extents: of the values.
+        budget: elements of a value.
+        order: which block size takes its part of the budget first.
+        shared: the size of a block that no value has, such as the share of one program in a loop
+            over rows; None divides what there is among enough programs.
+    """
     sizes = [spec.min_size for spec in specs]
-    # The last axis is the contiguous one: it gets what it can use, the others share the rest. What
-    # a small tensor leaves over is for calls with more: a dynamic axis has any length.
+    # What a small tensor leaves over is for calls with more: a dynamic axis has any length.
     for wanted in ([next_power_of_2(s.size_hint) for s in specs], [s.max_size for s in specs]):
-        for i in reversed(range(len(specs))):
+        for i in order:
             others = [e.elements(sizes) // sizes[i] for e in extents if i in e.blocks]
-            room = budget // max(others) if others else 1
+            if others:
+                room = budget // max(others)
+            else:
+                room = shared or next_power_of_2(-(-specs[i].size_hint // _PROGRAMS))
             most = 1 << max(room, 1).bit_length() - 1
             sizes[i] = max(sizes[i], specs[i].fit(min(wanted[i], most)))
     return sizes
+
+
+def _order(program: DeviceProgram, nodes: Sequence[Node], count: int) -> list[int]:
+    """The last axis of what is loaded first: it is the contiguous one, and gets what it can use.
+
+    A registered block size stands where it is registered, often before the rows that it cuts.
+    """
+    loaded = [value_of(n) for n in nodes if n.target is memory.load]
+    last = {p for v in loaded if v.dim() > 1 for p in _positions(program, v.shape[-1])}
+    return sorted(range(count), key=lambda i: (i in last, i), reverse=True)
 
 
 def _gpu_tile(nodes: Sequence[Node]) -> int:
@@ -186,18 +216,24 @@ def _product_keys(
         elif i in rows or i in columns:
             wanted[i] = 128
         wanted[i] = spec.fit(min(wanted[i], next_power_of_2(spec.size_hint)))
-    extents = [
-        e.elements(wanted)
-        for node in nodes
-        if node.target in PRODUCTS
-        for e in _extents(program, [node], {})
-    ]
     keys: dict[str, Any] = {"block_sizes": wanted, "num_stages": 3}
-    keys["num_warps"] = 8 if max(extents) >= 128 * 128 else 4
-    grouped = [loop for loop in program.loops if len(loop.axes) > 1]
-    if grouped:
-        keys["l2_groupings"] = [8] * len(grouped)
+    keys["num_warps"] = 8 if _is_wide(program, nodes, wanted) else 4
+    loops = [loop for loop in program.loops if len(loop.axes) > 1]
+    if loops:
+        # Programs share operands where both axes are of a product; heads share none.
+        fast = [{a.block and a.block.position for a in loop.axes[-2:]} for loop in loops]
+        keys["l2_groupings"] = [8 if p <= rows | columns else 1 for p in fast]
     return keys
+
+
+def _is_wide(program: DeviceProgram, nodes: Sequence[Node], sizes: Sequence[int]) -> bool:
+    """Whether the products of a loop would fill the registers of four warps."""
+    loops: dict[Any, list[int]] = {}
+    for node in nodes:
+        if node.target in PRODUCTS:
+            elements = [e.elements(sizes) for e in _extents(program, [node], {})]
+            loops.setdefault(node.graph, []).extend(elements)
+    return any(max(loop) >= 128 * 128 or sum(loop) >= 2 * 128 * 128 for loop in loops.values())
 
 
 def _positions(program: DeviceProgram, size: Any) -> set[int]:
