@@ -16,6 +16,9 @@ from torch.utils import _pytree as pytree
 from benchmarks import rivals
 from benchmarks.measure import DEVICE, ON_GPU
 from examples.add import add
+from examples.attention import attention, torch_attention
+from examples.attention_dropout import attention_dropout, dropped_by_torch
+from examples.bmm import bmm
 from examples.concatenate import concatenate, torch_concatenate
 from examples.cross_entropy import cross_entropy
 from examples.embedding import embedding
@@ -25,6 +28,7 @@ from examples.kl_div import kl_div, torch_kl_div
 from examples.layer_norm import layer_norm, torch_layer_norm
 from examples.long_sum import KERNELS as LONG_SUMS
 from examples.low_mem_dropout import low_mem_dropout_tritonbench
+from examples.matmul import MatMul
 from examples.rms_norm import rms_norm, torch_rms_norm
 from examples.sharded_dropout import sharded_dropout
 from examples.softmax import KERNELS as SOFTMAXES
@@ -291,6 +295,43 @@ LIKE_TORCH = [
     ),
 ]
 
+# -- matrix products -------------------------------------------------------------------------------
+
+BATCH = 16 if ON_GPU else 2
+SQUARES = [2**k for k in range(9, 14)]
+square, batched, heads = (None, None), (BATCH, None, None), (1, BATCH, None, 64)
+
+
+def products(count: int) -> Callable[..., int]:
+    """The flops of that many products [..., M, D] @ [..., D, M] of the first argument."""
+    return lambda x, *_: count * 2 * x.numel() * x.size(-2)
+
+
+PRODUCTS = [
+    like_torch(
+        "matmul", MatMul.apply, torch.matmul, tensors(square, square), SQUARES, flops=products(1)
+    ),
+    like_torch("bmm", bmm, torch.bmm, tensors(batched, batched), SQUARES, flops=products(1)),
+    like_torch(
+        "attention",
+        attention,
+        torch_attention,
+        tensors(heads, heads, heads),
+        SQUARES,
+        flops=products(2),
+    ),
+    like_torch(
+        "attention_dropout",
+        lambda q, k, v: attention_dropout(q, k, v, 26 / 256, 7),
+        lambda q, k, v: dropped_by_torch(q, k, v, 230 / 256, 7),
+        tensors(heads, heads, heads),
+        SQUARES[:4],
+        moved=lambda q, k, v: 2 * q.nbytes + k.nbytes + v.nbytes,
+        flops=products(2),
+    ),
+]
+
+
 # -- other functions that draw: masks and numbers of two libraries differ --------------------------
 
 SHARDED_DROPOUT = Operator(
@@ -308,7 +349,7 @@ SHARDED_DROPOUT = Operator(
 )
 
 DRAWING = [LOW_MEM_DROPOUT, SHARDED_DROPOUT]
-OPERATORS = {operator.example: operator for operator in [*DRAWING, *LIKE_TORCH]}
+OPERATORS = {operator.example: operator for operator in [*DRAWING, *LIKE_TORCH, *PRODUCTS]}
 
 
 def of_tritonbench(name: str) -> dict[str, Implementation]:

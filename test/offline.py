@@ -71,7 +71,8 @@ def compile_offline(cases: list[dict[str, Any]], *capabilities: int) -> list[dic
         For each capability, and in it for each case: `memory`, PTX instructions that load, store,
         synchronize or exchange, with their number; `instructions`, how many there are in all;
         `wide`, those that multiply or combine 64-bit integers; `conversions`, the dtypes of values
-        that are exchanged between threads.
+        that are exchanged between threads; `shared`, bytes of shared memory; `wgmma`, products of
+        Hopper's tensor cores; `spilled`, stores of registers to memory.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cases.json"
@@ -117,6 +118,9 @@ def facts_of(made: Any) -> dict[str, Any]:
         "instructions": len(ptx),
         "wide": [i for i in ptx if re.match(r"(mul\.(lo|hi)|xor)\.[bsu]64", i)],
         "conversions": sorted(set(converted)),
+        "shared": made.metadata.shared,
+        "wgmma": sum(i.startswith("wgmma.mma_async") for i in ptx),
+        "spilled": len(re.findall(r"\bSTL\b", made.asm["sass"])),
     }
 
 
