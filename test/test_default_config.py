@@ -90,6 +90,38 @@ def test_loops_do_not_take_from_each_other():
     assert config.block_sizes == [1, 1024, 1, 1024]
 
 
+def test_the_contiguous_axis_comes_first_wherever_it_is_registered():
+    @helion.kernel()
+    def total(x: torch.Tensor) -> torch.Tensor:
+        out = x.new_empty([x.size(0)])
+        block = hl.register_block_size(x.size(1))
+        for a in hl.tile(x.size(0)):
+            acc = hl.zeros([a])
+            for b in hl.tile(x.size(1), block_size=block):
+                acc += x[a, b].sum(-1)
+            out[a] = acc
+        return out
+
+    assert default(total, torch.empty(8192, 4096)).block_sizes == [1024, 1]
+
+
+def test_a_loop_over_rows_is_shared_by_enough_programs():
+    @helion.kernel()
+    def sums(x: torch.Tensor) -> torch.Tensor:
+        m, n = x.size()
+        block = hl.register_block_size(m)
+        out = x.new_empty([helion.cdiv(m, block), n])
+        for rows in hl.tile(m, block_size=block):
+            acc = hl.zeros([n])
+            for a in hl.tile(rows.begin, rows.end):
+                acc += x[a, :].sum(0)
+            out[rows.id, :] = acc
+        return out
+
+    assert default(sums, torch.empty(8192, 4096)).block_sizes == [8, 1]
+    assert default(sums, torch.empty(100, 4096)).block_sizes == [1, 1]
+
+
 def test_in_the_interpreter_blocks_are_large():
     config = default(rows, torch.empty(1000, 100), interpreted=True)
     assert config.block_sizes == [1024]
