@@ -202,12 +202,6 @@ def _is_finite(operand: torch.dtype, result: torch.dtype, args: list[Expression]
     return infix("<", size, ex.literal(float("inf")), ex.COMPARE, result)
 
 
-def _next_after(operand: torch.dtype, result: torch.dtype, args: list[Expression]) -> Expression:
-    if operand.itemsize >= 4:
-        return _libdevice("nextafter")(operand, result, args)
-    return _helper("nextafter_16")(operand, result, args)
-
-
 def _reinterpret(operand: torch.dtype, result: torch.dtype, args: list[Expression]) -> Expression:
     if torch.bool in (operand, result):
         return ex.cast(args[0], result)
@@ -285,7 +279,7 @@ POINTWISE: dict[Any, Rule] = {
     prims.fmod.default: _fmod,
     prims.gcd.default: _helper("gcd"),
     prims.hypot.default: _libdevice("hypot"),
-    prims.nextafter.default: _next_after,
+    prims.nextafter.default: _helper("nextafter"),
     prims.pow.default: _power,
     prims.remainder.default: _division("remainder"),
     prims.where.default: _where,

@@ -147,12 +147,15 @@ def shift_right(a, b):
 
 
 @triton.jit
-def nextafter_16(x, y):
-    """The float of 16 bits after `x` on the way to `y`."""
-    bits = x.to(tl.int16, bitcast=True)
+def nextafter(x, y):
+    """The float after `x` on the way to `y`; libdevice's, as Triton links it, has no subnormals."""
+    width: tl.constexpr = x.dtype.primitive_bitwidth
+    least: tl.constexpr = 1 - 2 ** (width - 1)  # the bits of the first float below 0
+    integer = tl.int16 if width == 16 else tl.int32 if width == 32 else tl.int64
+    bits = x.to(integer, bitcast=True)
     # Of floats of one sign, the one with more bits set is farther from 0.
     step = tl.where((x < y) == (x > 0), 1, -1)
-    bits = tl.where(x == 0, tl.where(y < 0, -32767, 1), bits + step).to(tl.int16)
+    bits = tl.where(x == 0, tl.where(y < 0, least, 1), bits + step).to(integer)
     after = bits.to(x.dtype, bitcast=True)
     after = tl.where(x == y, y, after)
     return tl.where((x != x) | (y != y), x + y, after)
