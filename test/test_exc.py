@@ -467,6 +467,9 @@ def test_path_below_the_current_folder_is_shown_relative(tmp_path, monkeypatch):
     file.parent.mkdir()
     file.write_text("x = y\n")
     span = exc.Span(str(file), 1, 4, 1, 5)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
     assert f"--> {file}:1:5" in str(exc.UndefinedVariable(span, name="y"))
     monkeypatch.chdir(tmp_path)
     assert "--> kernels/k.py:1:5" in str(exc.UndefinedVariable(span, name="y"))
