@@ -21,6 +21,10 @@ from examples.attention_dropout import attention_dropout, dropped_by_torch
 from examples.bmm import bmm
 from examples.concatenate import concatenate, torch_concatenate
 from examples.cross_entropy import cross_entropy
+from examples.dropout_residual_layernorm import (
+    dropout_residual_layernorm,
+    torch_dropout_residual_layernorm,
+)
 from examples.embedding import embedding
 from examples.exp import exp
 from examples.geglu import geglu, torch_geglu
@@ -348,7 +352,30 @@ SHARDED_DROPOUT = Operator(
     agreement=LOW_MEM_DROPOUT.agreement,
 )
 
-DRAWING = [LOW_MEM_DROPOUT, SHARDED_DROPOUT]
+
+def torch_normalized(*args: Any) -> torch.Tensor:
+    return torch_dropout_residual_layernorm(*args)[0]
+
+
+def normalized(*args: Any) -> torch.Tensor:
+    return dropout_residual_layernorm(*args, seed=rivals.SEED)[0]
+
+
+DROPOUT_RESIDUAL_LAYERNORM = Operator(
+    example="dropout_residual_layernorm",
+    sizes=POWERS,
+    small_sizes=(40, 129),
+    inputs=lambda n, dtype: (*tensors(matrix, matrix, column, column)(n, dtype), DROPOUT_P),
+    implementations={
+        "torch_dropout_residual_layernorm": called(torch_normalized),
+        "helion_dropout_residual_layernorm": called(normalized),
+    },
+    fault=lambda implementation, args: unlike(implementation, torch_normalized, (*args[:4], 0.0)),
+    moved=lambda x, *others: 4 * x.nbytes,
+    agreement="results and gradients are those of torch in float64 where nothing is dropped",
+)
+
+DRAWING = [LOW_MEM_DROPOUT, SHARDED_DROPOUT, DROPOUT_RESIDUAL_LAYERNORM]
 OPERATORS = {operator.example: operator for operator in [*DRAWING, *LIKE_TORCH, *PRODUCTS]}
 
 

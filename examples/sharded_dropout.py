@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing
+from torch.multiprocessing.spawn import spawn
 
 import helion
 import helion.language as hl
@@ -164,7 +164,7 @@ def work(rank: int, ranks: int, folder: str) -> None:
 def across_processes(ranks: int) -> list[tuple[int, torch.Tensor]]:
     """Seed and `dropout_and_gradient` as processes compute it, split by rows, and by columns."""
     with tempfile.TemporaryDirectory() as folder:
-        torch.multiprocessing.spawn(work, (ranks, folder), nprocs=ranks)
+        spawn(work, (ranks, folder), nprocs=ranks)
         return [torch.load(Path(folder, f"split_{dim}.pt")) for dim in (0, 1)]
 
 

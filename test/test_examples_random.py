@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+import torch.nn.functional as F
 
-from examples import sharded_dropout
+import helion
+from examples import dropout_residual_layernorm, sharded_dropout
 from helion._testing import DEVICE
 from helion.random import bernoulli
 
@@ -34,3 +36,32 @@ def test_two_processes_compute_what_one_computes():
         y = torch.where(keep, x * scale, 0)
         gradient = torch.where(keep, 2 * y * scale, 0)
         assert torch.equal(found, torch.stack([y, gradient]).cpu())
+
+
+# -- dropout, residual and layer normalization ----------------------------------------------------
+
+
+@pytest.mark.parametrize("blocks", [[2], [4]])
+def test_the_mask_of_a_layer_is_that_of_the_host_in_both_passes(blocks):
+    example, (m, n), p, seed = dropout_residual_layernorm, (10, 100), 0.25, -7
+    x, residual, grad, none = torch.randn(4, m, n, device=DEVICE)
+    weight, bias = torch.randn(2, n, device=DEVICE)
+    keep = bernoulli([m, n], 1 - p, seed, device=DEVICE)
+    args = (x, residual, weight, bias, p, seed)
+    run = example.dropout_residual_layernorm_fwd.bind(args).compile_config(
+        helion.Config(block_sizes=blocks)
+    )
+    out, summed, mean, rstd = run(*args)
+    expected = torch.where(keep, residual + x / (1 - p), residual)
+    # One rounding of the scale, of the product and of the sum.
+    torch.testing.assert_close(summed, expected, rtol=1e-6, atol=1e-6)
+    assert torch.equal(summed[~keep], residual[~keep])
+    torch.testing.assert_close(out, F.layer_norm(summed, [n], weight, bias))
+    # The sum's own gradient alone: it passes to the residual whole, to x where it was kept.
+    args = (none * 0, grad, summed, mean, rstd, weight, p, seed)
+    config = helion.Config(block_sizes=[4, *blocks])
+    grad_x, grad_residual, *_ = example.dropout_residual_layernorm_bwd.bind(args).compile_config(
+        config
+    )(*args)
+    assert torch.equal(grad_residual, grad)
+    torch.testing.assert_close(grad_x, torch.where(keep, grad / (1 - p), 0), rtol=1e-6, atol=0)
