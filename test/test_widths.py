@@ -63,3 +63,17 @@ def test_what_is_no_larger_than_an_argument_needs_no_look():
 def test_what_the_arguments_tell():
     bound = kernel(outer, False).bind((torch.empty(3), torch.empty(5)))
     assert needs_wide_index(bound.program, ["x", "y"]) == "x.size(0) * y.size(0) > 2147483647"
+
+
+@pytest.mark.parametrize("static", [True, False], ids=["static", "dynamic"])
+def test_a_size_with_a_block_size_in_it_is_bounded(static):
+    @helion.kernel(static_shapes=static, config=helion.Config(block_sizes=[4]))
+    def partial(x: torch.Tensor) -> torch.Tensor:
+        block = hl.register_block_size(x.size(0))
+        out = x.new_empty([helion.cdiv(x.size(0), block), 40_000])
+        for a in hl.tile(x.size(0), block_size=block):
+            out[a.id, :] = hl.zeros([40_000]) + x[a].sum()
+        return out
+
+    assert partial.bind((torch.empty(5),)).index_dtype is torch.int32
+    assert partial.bind((HUGE,)).index_dtype is torch.int64

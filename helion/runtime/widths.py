@@ -10,7 +10,7 @@ import torch
 
 from helion.ir.control import nodes_within
 from helion.ir.scalars import ScalarPrinter
-from helion.ir.symbols import HostNumber, expr_of
+from helion.ir.symbols import BlockSymbol, HostNumber, expr_of
 from helion.ir.tiles import HostTensor
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def needs_wide_index(program: TypedProgram, parameters: Collection[str]) -> bool
     symbols = program.device.symbols
     arguments = [expr_of(f.numel()) for f in _argument_tensors(program)]
     conditions: set[str] = set()
-    for tensor in _host_tensors(program):
-        numel = expr_of(tensor.fake.numel())
+    whole = [expr_of(tensor.fake.numel()) for tensor in _host_tensors(program)]
+    for numel in (n for w in whole for n in _extremes(symbols, w)):
         if numel.is_number:
             if int(numel) > _MOST:
                 return True
@@ -58,6 +58,18 @@ def _host_tensors(program: TypedProgram) -> Iterator[HostTensor]:
     for loop in program.device.loops:
         for node in nodes_within(loop.graph):
             yield from (a for a in node.args if isinstance(a, HostTensor))
+
+
+def _extremes(symbols: Symbols, numel: sympy.Expr) -> list[sympy.Expr]:
+    """The number with the smallest and the largest block sizes: it grows or falls with each."""
+    found: list[Any] = [numel]
+    for symbol in numel.free_symbols:
+        origin = symbols.origins.get(symbol)  # pyright: ignore[reportArgumentType]
+        if isinstance(origin, BlockSymbol) and origin.block.extent is not None:
+            # A block is no larger than the power of two that covers its extent.
+            ends = origin.block.minimum, 2 * expr_of(origin.block.extent)
+            found = [number.subs(symbol, end) for number in found for end in ends]
+    return found
 
 
 def _is_part(numel: sympy.Expr, whole: sympy.Expr) -> bool:
