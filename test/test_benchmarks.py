@@ -248,7 +248,9 @@ def test_launch(tmp_path):
 
 
 def test_compile_time(tmp_path, monkeypatch):
-    # One process instead of four; each takes seconds to import torch.
+    # One process instead of four, each of which takes seconds to import torch; and no inductor,
+    # which compiles for half a minute.
+    monkeypatch.setattr(compile_time, "TORCH_COMPILE", "")
     monkeypatch.setattr(compile_time, "imports", lambda _: compile_time.child(compile_time.IMPORTS))
     path = tmp_path / "result.json"
     assert compile_time.main(["--json", str(path)]) == 0

@@ -160,23 +160,30 @@ def attention_case(bits):
 
 @pytest.fixture(scope="module")
 def compiled():
-    """Facts by capability and by name."""
+    """Facts by name, for capability 90."""
     masks = {f"attention.{bits}": attention_case(bits) for bits in (None, 8, 16)}
-    all_cases = {name: case(bound, config, *args) for name in CASES
-                 for bound, config, args in [bound_case(name)]} | masks  # fmt: skip
-    facts = compile_offline(list(all_cases.values()), 80, 90, 100)
-    named = [dict(zip(all_cases, made, strict=True)) for made in facts]
-    return dict(zip((80, 90, 100), named, strict=True))
+    all_cases = {name: compiled_case(name) for name in CASES} | masks
+    (facts,) = compile_offline(list(all_cases.values()), 90)
+    return dict(zip(all_cases, facts, strict=True))
 
 
-@pytest.mark.parametrize("capability", [80, 90, 100])
-def test_every_operation_compiles(compiled, capability):
-    assert all(facts["instructions"] > 50 for facts in compiled[capability].values())
+def compiled_case(name):
+    bound, config, args = bound_case(name)
+    return case(bound, config, *args)
+
+
+def test_every_operation_compiles(compiled):
+    assert all(facts["instructions"] > 50 for facts in compiled.values())
+
+
+def test_other_capabilities():
+    for (facts,) in compile_offline([compiled_case("rest")], 80, 100):
+        assert facts["instructions"] > 50
 
 
 @pytest.mark.parametrize("name", ["halves", "words"])
 def test_dropout_moves_128_bits_at_a_time(compiled, name):
-    memory = compiled[90][name]["memory"]
+    memory = compiled[name]["memory"]
     assert {i for i in memory if "global" in i} == {"ld.global.v4.b32", "st.global.v4.b32"}
 
 
@@ -184,12 +191,12 @@ def test_dropout_moves_128_bits_at_a_time(compiled, name):
 def test_a_mask_in_attention_moves_nothing_between_threads(compiled, bits):
     # For capability 80 Triton gives the operand of a dot whose value was selected another layout,
     # whatever the condition; on capability 100 accumulators lie in tensor memory.
-    plain, masked = (compiled[90][f"attention.{b}"] for b in (None, bits))
+    plain, masked = (compiled[f"attention.{b}"] for b in (None, bits))
     assert masked["memory"] == plain["memory"]
     assert masked["conversions"] == plain["conversions"]
 
 
 def test_instructions_of_a_dropout(compiled):
     # 4096 elements of 128 threads: 32 a thread. Philox takes most, and serves 8 elements a call.
-    assert compiled[90]["halves"]["instructions"] / 32 < 24
-    assert compiled[90]["words"]["instructions"] / 32 < 40
+    assert compiled["halves"]["instructions"] / 32 < 24
+    assert compiled["words"]["instructions"] / 32 < 40
