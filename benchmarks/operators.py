@@ -19,6 +19,7 @@ from examples.add import add
 from examples.attention import attention, torch_attention
 from examples.attention_dropout import attention_dropout, dropped_by_torch
 from examples.bmm import bmm
+from examples.broadcast_matmul import broadcast_matmul
 from examples.concatenate import concatenate, torch_concatenate
 from examples.cross_entropy import cross_entropy
 from examples.dropout_residual_layernorm import (
@@ -27,12 +28,20 @@ from examples.dropout_residual_layernorm import (
 )
 from examples.embedding import embedding
 from examples.exp import exp
+from examples.fp8_gemm import fp8_gemm, torch_fp8_gemm
+from examples.fp8_gemm import operands as fp8_operands
 from examples.geglu import geglu, torch_geglu
+from examples.grouped_gemm import KERNELS as GROUPED_GEMMS
+from examples.grouped_gemm import operands as grouped_operands
+from examples.grouped_gemm import torch_grouped_gemm
+from examples.gumbel_sampling import gumbel_sampling, requests, torch_gumbel_sampling
 from examples.kl_div import kl_div, torch_kl_div
 from examples.layer_norm import layer_norm, torch_layer_norm
 from examples.long_sum import KERNELS as LONG_SUMS
 from examples.low_mem_dropout import low_mem_dropout_tritonbench
 from examples.matmul import MatMul
+from examples.matmul_layernorm import matmul_layernorm, torch_matmul_layernorm
+from examples.matmul_split_k import matmul_split_k, torch_matmul_bias
 from examples.rms_norm import rms_norm, torch_rms_norm
 from examples.sharded_dropout import sharded_dropout
 from examples.softmax import KERNELS as SOFTMAXES
@@ -317,6 +326,49 @@ PRODUCTS = [
     ),
     like_torch("bmm", bmm, torch.bmm, tensors(batched, batched), SQUARES, flops=products(1)),
     like_torch(
+        "broadcast_matmul",
+        broadcast_matmul,
+        torch.matmul,
+        tensors(batched, square),
+        SQUARES,
+        flops=lambda x, y: 2 * x.numel() * y.size(1),
+    ),
+    like_torch(
+        "matmul_split_k",
+        matmul_split_k,
+        torch_matmul_bias,
+        tensors((64, None), (None, 64), (64,)),
+        LONG,
+        (500,),
+        flops=lambda x, y, bias: 2 * x.numel() * y.size(1),
+    ),
+    like_torch(
+        "matmul_layernorm",
+        matmul_layernorm,
+        torch_matmul_layernorm,
+        tensors(matrix, (None, 256), (256,), (256,)),
+        SQUARES,
+        flops=lambda x, y, *_: 2 * x.numel() * y.size(1),
+    ),
+    like_torch(
+        "fp8_gemm",
+        fp8_gemm,
+        torch_fp8_gemm,
+        lambda size, dtype: fp8_operands(size, size, size),
+        SQUARES,
+        (64,),
+        flops=products(1),
+    ),
+    like_torch(
+        "grouped_gemm",
+        GROUPED_GEMMS,
+        torch_grouped_gemm,
+        lambda size, dtype: grouped_operands([size, size // 3, 0, 2 * size], size, size, dtype),
+        SQUARES,
+        moved=lambda x, y, offsets: 2 * x.nbytes + y.nbytes,
+        flops=lambda x, y, offsets: 2 * x.numel() * y.size(-1),
+    ),
+    like_torch(
         "attention",
         attention,
         torch_attention,
@@ -375,7 +427,36 @@ DROPOUT_RESIDUAL_LAYERNORM = Operator(
     agreement="results and gradients are those of torch in float64 where nothing is dropped",
 )
 
-DRAWING = [LOW_MEM_DROPOUT, SHARDED_DROPOUT, DROPOUT_RESIDUAL_LAYERNORM]
+
+def sampling_inputs(vocabulary: int, dtype: torch.dtype) -> tuple[Any, ...]:
+    return *tensors((ROWS, None))(vocabulary, dtype), *requests(ROWS), 0
+
+
+def sampling_fault(implementation: Implementation, args: tuple[Any, ...]) -> str | None:
+    """Where one token is certain, all libraries sample it."""
+    logits, *others = args
+    certain = torch.randint(logits.size(1), (logits.size(0),), device=DEVICE)
+    peaked = logits.detach().scatter(1, certain[:, None], 1000)
+    if not torch.equal(implementation(peaked, *others)(), certain):
+        return "a token of probability 1 is not sampled"
+    return None
+
+
+GUMBEL_SAMPLING = Operator(
+    example="gumbel_sampling",
+    sizes=[*POWERS, 128256],
+    small_sizes=(40, 129),
+    inputs=sampling_inputs,
+    implementations={
+        "torch_gumbel_sampling": called(torch_gumbel_sampling),
+        "helion_gumbel_sampling": called(gumbel_sampling),
+    },
+    fault=sampling_fault,
+    moved=lambda logits, *others: logits.nbytes,
+    agreement="samples of libraries differ; right is: a token of probability 1 is sampled",
+)
+
+DRAWING = [LOW_MEM_DROPOUT, SHARDED_DROPOUT, DROPOUT_RESIDUAL_LAYERNORM, GUMBEL_SAMPLING]
 OPERATORS = {operator.example: operator for operator in [*DRAWING, *LIKE_TORCH, *PRODUCTS]}
 
 

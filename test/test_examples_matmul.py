@@ -7,7 +7,17 @@ import pytest
 import torch
 
 import helion
-from examples import attention, attention_dropout, bmm, matmul
+from examples import (
+    attention,
+    attention_dropout,
+    bmm,
+    broadcast_matmul,
+    fp8_gemm,
+    grouped_gemm,
+    matmul,
+    matmul_layernorm,
+    matmul_split_k,
+)
 from helion._testing import DEVICE
 from helion.runtime.config_spec import ConfigSpec
 
@@ -29,6 +39,26 @@ def test_bmm_of_one_and_of_several_matrices_at_once(batch):
     config = helion.Config(block_sizes=[batch, 32, 32, 16])
     result = bmm.bmm.bind((x, y)).compile_config(config)(x, y)
     torch.testing.assert_close(result, x @ y, rtol=2e-2, atol=5e-2)  # TF32 on a GPU
+
+
+@pytest.mark.parametrize("split_k", [1, 4, 256])
+def test_parts_of_a_split_product(split_k):
+    args = randn(20, 300), randn(300, 24), randn(24)
+    keys = {"block_sizes": [32, 32, 32], "split_k": split_k}
+    run = matmul_split_k.matmul_split_k.bind(args).compile_config(helion.Config(**keys))
+    expected = matmul_split_k.torch_matmul_bias(*args)
+    torch.testing.assert_close(run(*args), expected, rtol=2e-2, atol=1e-1)
+
+
+@pytest.mark.parametrize("name", grouped_gemm.KERNELS)
+def test_groups_of_other_sizes_need_no_other_kernel(name):
+    kernel = grouped_gemm.KERNELS[name]
+    for sizes in ([5, 20], [25, 0], [0, 1]):
+        args = grouped_gemm.operands(sizes, 20, 16, torch.float32)
+        expected = grouped_gemm.torch_grouped_gemm(*args)
+        torch.testing.assert_close(kernel(*args), expected, rtol=2e-2, atol=5e-2)
+    bound = {id(kernel.bind(grouped_gemm.operands(s, 20, 16, torch.float32))) for s in ([9], [3])}
+    assert len(bound) == 1
 
 
 # The last two take several blocks of keys for one of queries, and the reverse.
@@ -69,11 +99,20 @@ def shaped(*shape: int, dtype: torch.dtype = torch.bfloat16) -> torch.Tensor:
 
 
 X = shaped(4096, 4096)
+OFFSETS = shaped(9, dtype=torch.int32)
 Q, SUMS = shaped(32, 4096, 64), shaped(32, 4096, dtype=torch.float32)
 COMPILED = {
     "matmul": (matmul.matmul, (X, X)),
     "matmul_bwd": (matmul.matmul_bwd, (X, X, X)),
     "bmm": (bmm.bmm, (shaped(16, 2048, 2048),) * 2),
+    "broadcast_matmul": (broadcast_matmul.broadcast_matmul, (shaped(8, 512, 4096), X)),
+    "matmul_split_k": (matmul_split_k.matmul_split_k, (X[:64], X[:, :64], X[0, :64])),
+    "matmul_layernorm": (
+        matmul_layernorm.matmul_layernorm,
+        (X, shaped(4096, 256), shaped(256), shaped(256)),
+    ),
+    "fp8_gemm": (fp8_gemm.fp8_gemm, fp8_gemm.operands(64, 4096, 128)),
+    "grouped_gemm": (grouped_gemm.grouped_gemm, (X, shaped(8, 4096, 4096), OFFSETS)),
     "attention_fwd": (attention.attention_fwd, (Q, Q, Q, 0.125, True)),
     "attention_fwd full": (attention.attention_fwd, (Q, Q, Q, 0.125, False)),
     "attention_bwd": (attention.attention_bwd, (Q, Q, Q, Q, SUMS, SUMS, 0.125, True)),
