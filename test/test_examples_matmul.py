@@ -50,6 +50,12 @@ def test_parts_of_a_split_product(split_k):
     torch.testing.assert_close(run(*args), expected, rtol=2e-2, atol=1e-1)
 
 
+def test_a_loop_that_is_traced_again_has_one_entry_of_block_sizes():
+    """`passed` begins as a number and becomes a tensor: only then is its type known."""
+    args = grouped_gemm.operands([9], 20, 16, torch.float32)
+    assert len(grouped_gemm.grouped_gemm_persistent.bind(args).config_spec.block_sizes) == 3
+
+
 @pytest.mark.parametrize("name", grouped_gemm.KERNELS)
 def test_groups_of_other_sizes_need_no_other_kernel(name):
     kernel = grouped_gemm.KERNELS[name]

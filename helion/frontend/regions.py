@@ -258,7 +258,10 @@ class DeviceRunner(DeviceEvaluator):
             changed.insert(0, _GO_ON)
         start = {n: v for n, v in self._leaves(changed, before).items() if _carries(v)}
         names, types = list(start), list(start.values())
+        blocks_before = len(self.compilation.blocks)
         while True:
+            # Traced again, with other types, a loop inside has its entry of `block_sizes` again.
+            del self.compilation.blocks[blocks_before:]
             self.scope.device = {n: rebuild(n, v, {}) for n, v in before.items()}
             with self.recorder.inner() as builder:
                 inputs = {n: self._input(builder, n, t) for n, t in zip(names, types, strict=True)}
