@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 import helion
-from examples import dropout_residual_layernorm, sharded_dropout
+from examples import dropout_residual_layernorm, gumbel_sampling, sharded_dropout
 from helion._testing import DEVICE
 from helion.random import bernoulli
 
@@ -65,3 +65,18 @@ def test_the_mask_of_a_layer_is_that_of_the_host_in_both_passes(blocks):
     )(*args)
     assert torch.equal(grad_residual, grad)
     torch.testing.assert_close(grad_x, torch.where(keep, grad / (1 - p), 0), rtol=1e-6, atol=0)
+
+
+# -- Gumbel sampling ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_a_token_does_not_depend_on_the_block(dtype):
+    logits = torch.randn(4, 333, device=DEVICE).to(dtype)
+    args = (logits, *gumbel_sampling.requests(4), 7)
+    bound = gumbel_sampling.gumbel_sampling.bind(args)
+    runs = [bound.compile_config(helion.Config(block_sizes=[block])) for block in (32, 128, 512)]
+    tokens = [run(*args) for run in runs]
+    assert torch.equal(tokens[0], tokens[1])
+    assert torch.equal(tokens[0], tokens[2])
+    assert len(set(tokens[0].tolist())) > 1
