@@ -45,6 +45,8 @@ from examples.matmul_split_k import matmul_split_k, torch_matmul_bias
 from examples.rms_norm import rms_norm, torch_rms_norm
 from examples.sharded_dropout import sharded_dropout
 from examples.softmax import KERNELS as SOFTMAXES
+from examples.stochastic_rounding import fault as rounding_fault
+from examples.stochastic_rounding import stochastic_rounding, torch_stochastic_rounding
 from examples.sum import sum_kernel
 from examples.swiglu import swiglu, torch_swiglu
 from examples.welford import welford
@@ -456,7 +458,30 @@ GUMBEL_SAMPLING = Operator(
     agreement="samples of libraries differ; right is: a token of probability 1 is sampled",
 )
 
-DRAWING = [LOW_MEM_DROPOUT, SHARDED_DROPOUT, DROPOUT_RESIDUAL_LAYERNORM, GUMBEL_SAMPLING]
+STOCHASTIC_ROUNDING = Operator(
+    example="stochastic_rounding",
+    sizes=POWERS,
+    small_sizes=(40, 129),
+    # From float32 whatever the dtype that is asked for.
+    inputs=lambda columns, dtype: (torch.randn(ROWS, columns, device=DEVICE), rivals.SEED),
+    implementations={
+        "torch_stochastic_rounding": called(torch_stochastic_rounding),
+        "helion_stochastic_rounding": called(stochastic_rounding),
+    },
+    fault=lambda implementation, args: rounding_fault(
+        implementation(args[0].detach(), args[1])(), args[0].detach()
+    ),
+    moved=lambda x, seed: 6 * x.numel(),
+    agreement="a result is one of the two neighbours, and the mean error is near 0",
+)
+
+DRAWING = [
+    LOW_MEM_DROPOUT,
+    SHARDED_DROPOUT,
+    DROPOUT_RESIDUAL_LAYERNORM,
+    GUMBEL_SAMPLING,
+    STOCHASTIC_ROUNDING,
+]
 OPERATORS = {operator.example: operator for operator in [*DRAWING, *LIKE_TORCH, *PRODUCTS]}
 
 

@@ -7,9 +7,14 @@ import torch
 import torch.nn.functional as F
 
 import helion
-from examples import dropout_residual_layernorm, gumbel_sampling, sharded_dropout
+from examples import (
+    dropout_residual_layernorm,
+    gumbel_sampling,
+    sharded_dropout,
+    stochastic_rounding,
+)
 from helion._testing import DEVICE
-from helion.random import bernoulli
+from helion.random import bernoulli, random_bits
 
 # -- dropout of a tensor in parts ----------------------------------------------------------------
 
@@ -80,3 +85,17 @@ def test_a_token_does_not_depend_on_the_block(dtype):
     assert torch.equal(tokens[0], tokens[1])
     assert torch.equal(tokens[0], tokens[2])
     assert len(set(tokens[0].tolist())) > 1
+
+
+# -- stochastic rounding --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-39, 1e38])  # normal, subnormal, near the largest
+def test_a_number_is_rounded_up_where_its_dropped_bits_and_the_drawn_ones_carry(scale):
+    x = (torch.randn(7, 50, device=DEVICE) * scale).clamp(-3.3e38, 3.3e38)
+    drawn = random_bits([350], 3, torch.uint16, packed=True, device=DEVICE).long().view(7, 50)
+    bits = x.view(torch.int32).long() & 0xFFFFFFFF
+    expected = ((bits + drawn) >> 16).to(torch.int32).to(torch.uint16).view(torch.bfloat16)
+    found = stochastic_rounding.stochastic_rounding(x, 3)
+    assert torch.equal(found, expected)
+    assert not torch.equal(found, x.to(torch.bfloat16))
