@@ -156,3 +156,7 @@ def test_no_mask_crosses_threads(compiled):
         for name in ("attention_dropout_fwd", "attention_fwd full")
     ]
     assert exchanged[0] == exchanged[1]
+
+
+def test_the_sum_of_a_batched_product_stays_in_its_registers(compiled):
+    assert "f32" not in compiled["bmm"]["conversions"]

@@ -42,7 +42,8 @@ def product(kernel: LoweringContext, node: Node) -> Expression:
         left, right = (_without_batch(kernel, v) for v in (left, right))
         start = start and _without_batch(kernel, _full(kernel, start, sizes))
         flat = _multiply(kernel, left, right, start, matrix, dtype)
-        return Expression(f"{flat.within(ex.ATOM)}[None, :, :]", flat.dtype, tuple(sizes))
+        # Not `[None, :, :]`: that would move a sum between threads before and after each product.
+        return _reshaped(kernel, flat, sizes)
     if batch:
         left = _full(kernel, left, [*batch, *left.shape[-2:]])
         right = _full(kernel, right, [*batch, *right.shape[-2:]])
@@ -52,8 +53,12 @@ def product(kernel: LoweringContext, node: Node) -> Expression:
 def _without_batch(kernel: LoweringContext, value: Expression) -> Expression:
     if len(value.shape) == 2:
         return value
-    text = ", ".join(kernel.size_text(s) for s in value.shape[1:])
-    return Expression(f"tl.reshape({value.text}, [{text}])", value.dtype, value.shape[1:])
+    return _reshaped(kernel, value, value.shape[1:])
+
+
+def _reshaped(kernel: LoweringContext, value: Expression, sizes: Sequence[Any]) -> Expression:
+    text = ", ".join(map(kernel.size_text, sizes))
+    return Expression(f"tl.reshape({value.text}, [{text}])", value.dtype, tuple(sizes))
 
 
 def _full(kernel: LoweringContext, value: Expression, sizes: Sequence[Any]) -> Expression:
