@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import importlib.util
 import math
@@ -42,6 +43,9 @@ from examples.low_mem_dropout import low_mem_dropout_tritonbench
 from examples.matmul import MatMul
 from examples.matmul_layernorm import matmul_layernorm, torch_matmul_layernorm
 from examples.matmul_split_k import matmul_split_k, torch_matmul_bias
+from examples.monte_carlo import Call as Option
+from examples.monte_carlo import closed_form, payoff_sums, simulated, torch_payoff_mean
+from examples.random_projection import random_projection, torch_random_projection
 from examples.rms_norm import rms_norm, torch_rms_norm
 from examples.sharded_dropout import sharded_dropout
 from examples.softmax import KERNELS as SOFTMAXES
@@ -160,6 +164,12 @@ LOW_MEM_DROPOUT = Operator(
 ROWS = 4096 if ON_GPU else 8
 
 
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`torch.compile` of a function, asked for at the first call: it imports for seconds."""
+    compiled = functools.cache(lambda: torch.compile(function))
+    return lambda *args: compiled()(*args)
+
+
 def like_torch(
     example: str,
     kernel: Function | Mapping[str, Function],
@@ -183,7 +193,7 @@ def like_torch(
         flops: the arithmetic of a call.
     """
     forms = {example: kernel} if callable(kernel) else kernel
-    compiled = {f"torch_compile_{example}": torch.compile(baseline)} if ON_GPU else {}
+    compiled = {f"torch_compile_{example}": _compiled(baseline)} if ON_GPU else {}
     ours = {f"helion_{name}": form for name, form in forms.items()}
     functions = {f"torch_{example}": baseline, **compiled, **ours}
     return Operator(
@@ -475,12 +485,77 @@ STOCHASTIC_ROUNDING = Operator(
     agreement="a result is one of the two neighbours, and the mean error is near 0",
 )
 
+
+def payoff_mean(option: Option, paths: int) -> torch.Tensor:
+    args = (option.strike, option.drift, option.spread, rivals.SEED, DEVICE)
+    return payoff_sums(paths, option.spot, *args)[0].sum() / paths
+
+
+def payoff_fault(implementation: Implementation, args: tuple[Any, ...]) -> str | None:
+    option, paths = args
+    error = implementation(*args)().item() * option.discount - closed_form(option)
+    # One seed in a million is further off.
+    margin = 4.9 * simulated(option, paths, rivals.SEED)[1]
+    return None if abs(error) < margin else f"the price is off by {error:.3f}, over {margin:.3f}"
+
+
+MONTE_CARLO = Operator(
+    example="monte_carlo",
+    sizes=[2**k for k in range(20, 29, 2)],
+    small_sizes=(2000, 8192),
+    inputs=lambda paths, dtype: (Option(), paths),
+    implementations={
+        "torch_payoff_mean": called(torch_payoff_mean),
+        "helion_payoff_mean": called(payoff_mean),
+    },
+    fault=payoff_fault,
+    moved=lambda option, paths: 4,  # the result alone
+    agreement="the price is within its margin of the closed form",
+)
+
+COORDINATES = 256
+
+
+def projection_fault(implementation: Implementation, args: tuple[Any, ...]) -> str | None:
+    """Matrices of two libraries differ, so each is checked for itself."""
+    x = args[0]
+    y = implementation(*args)()
+    ratios = y.double().square().sum(-1) / x.double().square().sum(-1)
+    # Each ratio has a deviation of sqrt(2 / k).
+    if (ratios - 1).abs().max() > 6 * math.sqrt(2 / COORDINATES):
+        return "the projection does not keep the lengths of rows"
+    if y.requires_grad:
+        (grad,) = torch.autograd.grad(y, x, y.detach())
+        along, length = (grad.double() * x.double()).sum(), y.double().square().sum()
+        # A dozen roundings of bfloat16, which partly cancel.
+        if abs(along / length - 1) > 1e-2:
+            return "the gradient is not that of a product with the same matrix"
+    return None
+
+
+RANDOM_PROJECTION = Operator(
+    example="random_projection",
+    sizes=[2**k for k in range(10, 14)],
+    small_sizes=(40, 129),
+    inputs=lambda n, dtype: (*tensors(matrix)(n, dtype), COORDINATES, rivals.SEED),
+    implementations={
+        "torch_random_projection": called(torch_random_projection),
+        "helion_random_projection": called(random_projection),
+    },
+    fault=projection_fault,
+    moved=lambda x, k, seed: x.nbytes + x.size(0) * k * x.itemsize,
+    agreement="lengths of rows are kept, and the gradient multiplies with the same matrix",
+    flops=lambda x, k, seed: 2 * x.numel() * k,
+)
+
 DRAWING = [
     LOW_MEM_DROPOUT,
     SHARDED_DROPOUT,
     DROPOUT_RESIDUAL_LAYERNORM,
     GUMBEL_SAMPLING,
     STOCHASTIC_ROUNDING,
+    MONTE_CARLO,
+    RANDOM_PROJECTION,
 ]
 OPERATORS = {operator.example: operator for operator in [*DRAWING, *LIKE_TORCH, *PRODUCTS]}
 

@@ -10,11 +10,13 @@ import helion
 from examples import (
     dropout_residual_layernorm,
     gumbel_sampling,
+    monte_carlo,
+    random_projection,
     sharded_dropout,
     stochastic_rounding,
 )
 from helion._testing import DEVICE
-from helion.random import bernoulli, random_bits
+from helion.random import bernoulli, randn, random_bits
 
 # -- dropout of a tensor in parts ----------------------------------------------------------------
 
@@ -99,3 +101,36 @@ def test_a_number_is_rounded_up_where_its_dropped_bits_and_the_drawn_ones_carry(
     found = stochastic_rounding.stochastic_rounding(x, 3)
     assert torch.equal(found, expected)
     assert not torch.equal(found, x.to(torch.bfloat16))
+
+
+# -- random projection ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("blocks", [[16, 16, 16], [32, 64, 16]])
+def test_a_projection_multiplies_with_the_matrix_of_the_host(blocks):
+    n, k, seed = 50, 100, -3
+    matrix = random_projection.random_matrix(n, k, seed)
+    config = helion.Config(block_sizes=blocks)
+    # A product with the unit matrix is the matrix; rounded to TF32 on a GPU, to 2**-11 of it.
+    rtol = 1e-3 if DEVICE.type == "cuda" else 1e-6
+    unit = torch.eye(n, device=DEVICE)
+    run = random_projection.project.bind((unit, k, seed)).compile_config(config)
+    torch.testing.assert_close(run(unit, k, seed), matrix, rtol=rtol, atol=1e-7)
+    unit = torch.eye(k, device=DEVICE)
+    run = random_projection.project_back.bind((unit, n, seed)).compile_config(config)
+    torch.testing.assert_close(run(unit, n, seed), matrix.T, rtol=rtol, atol=1e-7)
+
+
+# -- the price of an option -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("paths", [1000, 4096])
+def test_a_price_is_the_mean_over_the_paths_of_the_host(paths):
+    call = monte_carlo.Call(years=2.0)
+    normal = randn([paths], 5, packed=True, device=DEVICE).double()
+    payoff = (call.spot * torch.exp(call.drift + call.spread * normal) - call.strike).clamp(min=0)
+    price, error = monte_carlo.simulated(call, paths, 5)
+    # Sums of float32.
+    assert price == pytest.approx(call.discount * payoff.mean().item(), rel=1e-5)
+    deviation = payoff.std(correction=1).item() / paths**0.5
+    assert error == pytest.approx(call.discount * deviation, rel=1e-4)
