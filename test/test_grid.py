@@ -187,6 +187,14 @@ def bias(x: torch.Tensor, y: torch.Tensor, w: torch.Tensor, seed: int) -> torch.
 
 
 @helion.kernel()
+def numbers(x: torch.Tensor, seed: int) -> torch.Tensor:
+    out = torch.empty_like(x)
+    for a, b in hl.tile(x.size()):
+        out[a, b] = hl.rand([a, b], seed)
+    return out
+
+
+@helion.kernel()
 def with_begins(x: torch.Tensor) -> torch.Tensor:
     out = torch.empty_like(x)
     for a, b in hl.tile(x.size()):
@@ -205,10 +213,16 @@ def test_flattened(pid_type, order, static):
     kernel = with_config(bias, static, flatten_loops=[True], **keys)
     # A GPU's compiler chooses where `a + w * b` is rounded once: the last bit of a term differs.
     torch.testing.assert_close(kernel(x, y, w, 5), plain(x, y, w, 5), rtol=1e-6, atol=1e-6)
-    # Here nothing is rounded but the random numbers, which are the same in every bit.
-    exact = (torch.zeros_like(x), torch.zeros_like(y), torch.ones_like(w), 5)
-    assert torch.equal(kernel(*exact), plain(*exact))
     assert "flat_index" in kernel.bind((x, y, w, 5)).to_triton_code(kernel.configs[0])
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]], ids=str)
+@pytest.mark.parametrize("pid_type", ["flat", "persistent_interleaved"])
+def test_flattened_random_numbers(pid_type, order):
+    x = torch.zeros(37, 45, device=DEVICE)
+    keys = {"loop_orders": [order], "pid_type": pid_type, "flatten_loops": [True]}
+    kernel = with_config(numbers, block_sizes=[4, 32], **keys)
+    assert torch.equal(kernel(x, 5), with_config(numbers, block_sizes=[64, 64])(x, 5))
 
 
 def test_flattened_contiguous_memory_is_one_row():

@@ -115,7 +115,9 @@ class TorchCall:
             detail = "a block of values is neither true nor false"
             advice = "choose for each element: `torch.where`, `torch.maximum`, `torch.minimum`"
             return exc.TypeInferenceError(span, detail=detail, advice=advice)
-        if name in _REDUCTIONS and isinstance(error, (IndexError, TypeError)):
+        # torch 2.11 takes a str for the name of a dimension.
+        unnamed = isinstance(error, RuntimeError) and "not found in Tensor[" in str(error)
+        if name in _REDUCTIONS and (unnamed or isinstance(error, (IndexError, TypeError))):
             return self._wrong_dimension(error, span)
         operands = self._tensors()
         if name in _MATRIX_PRODUCTS and len(operands) > 1:
