@@ -45,6 +45,7 @@ from examples.matmul_layernorm import matmul_layernorm, torch_matmul_layernorm
 from examples.matmul_split_k import matmul_split_k, torch_matmul_bias
 from examples.monte_carlo import Call as Option
 from examples.monte_carlo import closed_form, payoff_sums, simulated, torch_payoff_mean
+from examples.noisy_linear import noisy_linear, torch_noisy_linear
 from examples.random_projection import random_projection, torch_random_projection
 from examples.rms_norm import rms_norm, torch_rms_norm
 from examples.sharded_dropout import sharded_dropout
@@ -54,6 +55,7 @@ from examples.stochastic_rounding import stochastic_rounding, torch_stochastic_r
 from examples.sum import sum_kernel
 from examples.swiglu import swiglu, torch_swiglu
 from examples.welford import welford
+from helion.random import randn
 
 Function = Callable[..., torch.Tensor]
 Call = Callable[[], torch.Tensor]
@@ -548,6 +550,32 @@ RANDOM_PROJECTION = Operator(
     flops=lambda x, k, seed: 2 * x.numel() * k,
 )
 
+
+def noise_beforehand(
+    x: torch.Tensor, mean: torch.Tensor, deviation: torch.Tensor, seed: int
+) -> Call:
+    """The layer by torch: the noise is drawn beforehand, and read from memory."""
+    noise = randn(list(mean.shape), seed, packed=True, device=x.device).to(x.dtype)
+    return lambda: x @ (mean + deviation * noise).T
+
+
+NOISY_LINEAR = Operator(
+    example="noisy_linear",
+    sizes=[2**k for k in range(10, 14)],
+    small_sizes=(40, 129),
+    inputs=lambda n, dtype: (*tensors(matrix, (256, None), (256, None))(n, dtype), rivals.SEED),
+    implementations={
+        "torch_noise_beforehand": noise_beforehand,
+        "helion_noisy_linear": called(noisy_linear),
+    },
+    fault=lambda implementation, args: unlike(implementation, torch_noisy_linear, args),
+    moved=lambda x, mean, *others: (
+        bytes_of((x, mean, others)) + x.size(0) * mean.size(0) * x.itemsize
+    ),
+    agreement="results and gradients are those of torch in float64, with the noise of the host",
+    flops=lambda x, mean, deviation, seed: 2 * x.numel() * mean.size(0),
+)
+
 DRAWING = [
     LOW_MEM_DROPOUT,
     SHARDED_DROPOUT,
@@ -556,6 +584,7 @@ DRAWING = [
     STOCHASTIC_ROUNDING,
     MONTE_CARLO,
     RANDOM_PROJECTION,
+    NOISY_LINEAR,
 ]
 OPERATORS = {operator.example: operator for operator in [*DRAWING, *LIKE_TORCH, *PRODUCTS]}
 
