@@ -127,6 +127,11 @@ def _clamp(x: torch.Tensor, low: Any = None, high: Any = None) -> torch.Tensor:
     return x if high is None else torch._refs.minimum(x, high)
 
 
+def _frac(x: torch.Tensor) -> torch.Tensor:
+    """Torch's own, in 2.11, gives -0.0 for -0.0."""
+    return x - torch.trunc(x)
+
+
 def _mvlgamma(x: torch.Tensor, p: int) -> torch.Tensor:
     """Source: https://en.wikipedia.org/wiki/Multivariate_gamma_function."""
     terms = [torch.lgamma(x - i / 2) for i in range(p)]
@@ -213,6 +218,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.clamp_min.Tensor: _clamp,
     aten.clamp_max.default: lambda x, high: _clamp(x, None, high),
     aten.clamp_max.Tensor: lambda x, high: _clamp(x, None, high),
+    aten.frac.default: _frac,
     aten.lerp.Scalar: _lerp_scalar,
     aten.linalg_vector_norm.default: _vector_norm,
     aten.mvlgamma.default: _mvlgamma,
