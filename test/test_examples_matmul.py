@@ -69,9 +69,9 @@ def test_groups_of_other_sizes_need_no_other_kernel(name):
 
 # The last two take several blocks of keys for one of queries, and the reverse.
 @pytest.mark.parametrize("blocks", [[64, 64], [16, 64], [64, 16]], ids=str)
-@pytest.mark.parametrize("causal", [False, True])
-def test_blocks_of_attention(blocks, causal):
-    q, k, v = (randn(2, 90, 16) for _ in range(3))
+@pytest.mark.parametrize(("causal", "n"), [(False, 90), (True, 90), (True, 128)])
+def test_blocks_of_attention(blocks, causal, n):
+    q, k, v = (randn(2, n, 16) for _ in range(3))
     args = (q, k, v, 0.25, causal)
     bound = attention.attention_fwd.bind(args)
     out, _ = bound.compile_config(helion.Config(block_sizes=blocks))(*args)

@@ -414,7 +414,23 @@ class Kernel:
         if not is_number(axis.begin) or not is_number(axis.end) or block is None:
             return False
         begin, end = known_int(axis.begin), known_int(axis.end)
-        return begin is not None and end is not None and (end - begin) % block == 0
+        if begin is not None and end is not None:
+            return (end - begin) % block == 0
+        return self._is_multiple(axis.begin, block) and self._is_multiple(axis.end, block)
+
+    def _is_multiple(self, bound: Any, block: int) -> bool:
+        """Whether a bound, such as that of another tile, is known to be a multiple of a size."""
+        known = known_int(bound)
+        if known is not None:
+            return known % block == 0
+        origin = self.program.symbols.origin(bound)
+        if not isinstance(origin, AxisNumber) or origin.what not in ("begin", "end"):
+            return False
+        outer = origin.axis
+        parts = [outer.begin, self.known_size(outer.size)]
+        if origin.what == "end":
+            parts.append(outer.end)
+        return all(p is not None and is_number(p) and self._is_multiple(p, block) for p in parts)
 
     # -- values ----------------------------------------------------------------------------------
 
