@@ -101,6 +101,9 @@ class Kernel:
         """Run the kernel; the first call with a new kind of arguments compiles it.
 
         No autograd history is recorded: wrap the kernel in a `torch.autograd.Function`.
+
+        Raises:
+            DeviceMismatch: tensors on several devices, or on the CPU where a GPU runs the kernels.
         """
         if _is_dynamo_compiling():
             if self._opaque is None:
