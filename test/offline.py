@@ -77,7 +77,9 @@ def compile_offline(cases: list[dict[str, Any]], *capabilities: int) -> list[dic
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cases.json"
         path.write_text(json.dumps([cases, capabilities]))
-        environment = {**os.environ, "TRITON_INTERPRET": "0"}
+        # Kernels of examples read their module's globals.
+        path_of_imports = os.pathsep.join(p for p in sys.path if p)
+        environment = {**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": path_of_imports}
         command = [sys.executable, __file__, str(path)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-4000:]
