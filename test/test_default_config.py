@@ -9,7 +9,6 @@ import torch
 
 import helion
 import helion.language as hl
-from helion.runtime.config_spec import ConfigSpec
 
 
 @helion.kernel()
@@ -64,9 +63,10 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor
 
 
 def default(kernel: helion.Kernel, *args: torch.Tensor, interpreted: bool = False) -> helion.Config:
-    bound = kernel.bind(args)
-    spec = bound.config_spec
-    return ConfigSpec(spec._program, spec._actual, interpreted).default_config()
+    # Bound anew: what runs it here is not what runs it there.
+    spec = helion.kernel(kernel.fn).bind(args).config_spec
+    spec._interpreted = interpreted
+    return spec.default_config()
 
 
 def elements(config: helion.Config) -> int:

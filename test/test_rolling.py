@@ -166,6 +166,12 @@ def in_place(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def test_the_spec_names_the_axes():
+    x = torch.randn(4, 70, device=DEVICE)
+    assert softmaxes.bind((x,)).config_spec.reduction_loops == [70]
+    assert in_place.bind((x,)).config_spec.reduction_loops == []
+
+
 def test_what_is_overwritten_is_not_read_again():
     """Such a kernel has no `reduction_loops`: the second loop would read what the first wrote."""
     x = torch.randn(4, 70, device=DEVICE)

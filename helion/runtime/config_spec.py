@@ -45,22 +45,22 @@ class ConfigSpec:
 
     Attributes:
         block_sizes: one entry for each block size that the config chooses.
+        reduction_loops: the length of each axis whose reductions may be cut into chunks.
         allowed_pid_types: legal values of `pid_type`.
     """
 
     def __init__(self, program: TypedProgram, actual: dict[Origin, int], interpreted: bool) -> None:
         self._program = program
-        self._actual = actual
         self._interpreted = interpreted
         minimums = dot_blocks(program.device)
         self.block_sizes = [
             self._block_spec(b.extent, min_dot_block() if b in minimums else b.minimum, actual)
             for b in program.device.blocks
         ]
-        self._sites = sites_of(program.device)
+        self.reduction_loops: list[Any] = rollable_lengths(program.device)
+        self._sites = sites_of(program.device, len(self.reduction_loops))
         self.allowed_pid_types = pid_types_of(program.device)
         self.user_defined_tunables: dict[str, Fragment] = dict(program.tunables)
-        self.reduction_loops: list[Any] = []
 
     def _block_spec(self, extent: Any, minimum: int, actual: dict[Origin, int]) -> BlockSizeSpec:
         hint = _evaluate(self._program, extent, actual)
@@ -74,7 +74,7 @@ class ConfigSpec:
         """The config that is used when none is given."""
         device = self._program.device
         keys = default_keys(
-            device, _nodes(device), self.block_sizes, self._interpreted, rollable_lengths(device)
+            device, _nodes(device), self.block_sizes, self._interpreted, self.reduction_loops
         )
         return self._config(**keys)
 
@@ -114,7 +114,7 @@ class ConfigSpec:
 
     def _fit_chunks(self, config: MutableMapping[str, Any]) -> None:
         """A chunk that covers the whole axis is none; a very small one costs more than it saves."""
-        lengths = [known_int(size) for size in rollable_lengths(self._program.device)]
+        lengths = [known_int(size) for size in self.reduction_loops]
         config["reduction_loops"] = [
             None if chunk is None or (length is not None and chunk >= length) else max(chunk, 8)
             for chunk, length in zip(config["reduction_loops"], lengths, strict=True)
@@ -161,7 +161,7 @@ def _nodes(program: DeviceProgram) -> Iterator[torch.fx.Node]:
     return itertools.chain.from_iterable(nodes_within(loop.graph) for loop in program.loops)
 
 
-def sites_of(program: DeviceProgram) -> Sites:
+def sites_of(program: DeviceProgram, reductions: int) -> Sites:
     """The places that the lists of a config speak of."""
     loops = all_loops(program)
     several = [loop for loop in loops if len(loop.axes) > 1]
@@ -170,7 +170,7 @@ def sites_of(program: DeviceProgram) -> Sites:
         loop_ranks=tuple(len(loop.axes) for loop in several),
         grouped=sum(loop.is_grid for loop in several),
         flat=sum(is_flattenable(loop) for loop in loops),
-        reductions=len(rollable_lengths(program)),
+        reductions=reductions,
         inner_axes=len(loop_axes(program)),
         unrollable=sum(is_unrollable(a) for a in loop_axes(program)),
         loads=targets[memory.load],
